@@ -1,0 +1,51 @@
+"""attn_course: attention and the Transformer, computed, predicted, written and debugged.
+
+The names below are imported on first use, so that `import attn_course` costs
+nothing beyond Python itself and a module pays only for what it draws in.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attn_course.checks import check, hint
+    from attn_course.device import DeviceToggle, pick_device
+    from attn_course.progress import show_progress
+    from attn_course.questions import calibration, predict, quiz, recall, reveal
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "check": "attn_course.checks",
+    "hint": "attn_course.checks",
+    "DeviceToggle": "attn_course.device",
+    "pick_device": "attn_course.device",
+    "show_progress": "attn_course.progress",
+    "calibration": "attn_course.questions",
+    "predict": "attn_course.questions",
+    "quiz": "attn_course.questions",
+    "recall": "attn_course.questions",
+    "reveal": "attn_course.questions",
+}
+__all__ = [  # noqa: RUF022 (the order in which a learner meets them)
+    "check",
+    "hint",
+    "show_progress",
+    "DeviceToggle",
+    "pick_device",
+    "quiz",
+    "predict",
+    "reveal",
+    "recall",
+    "calibration",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
