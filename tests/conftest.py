@@ -1,0 +1,16 @@
+"""Shapes in the package's signatures are checked at run time, in every test."""
+
+from collections.abc import Iterator
+
+import jaxtyping
+import pytest
+
+jaxtyping.install_import_hook("attn_course", "beartype.beartype")
+
+
+@pytest.fixture
+def without_shape_checks() -> Iterator[None]:
+    """What a learner meets: the package's own errors, with no checker in front of them."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
