@@ -1,8 +1,58 @@
-"""The `attn-course` command."""
+"""The `attn-course` command.
+
+Each subcommand lives in a module of its own that is imported when it runs, so
+that `attn-course --help` needs neither torch nor the packages of `[dev]`.
+"""
+
+from importlib import import_module
 
 import click
 
+from attn_course import __version__
 
-@click.group()
+# name: (module, attribute, what the list of commands says of it)
+_COMMANDS = {
+    "doctor": ("attn_course.doctor", "command", "Show what is installed and how to mend what is not."),
+    "lab": ("attn_course.lab", "command", "Open JupyterLab at a chapter."),
+    "progress": ("attn_course.cli", "progress", "Show which exercises you have passed."),
+    "build": ("attn_course.authoring.command", "build", "Write the notebooks from chapters/."),
+}
+
+
+class _LazyGroup(click.Group):
+    """A group that imports a subcommand only to run it or to show its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, attribute, _ = _COMMANDS[cmd_name]
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("attn_course"):
+                raise
+            raise click.ClickException(
+                f"`attn-course {cmd_name}` needs the package {error.name!r}, which is not installed. "
+                "In the course's folder run: python -m pip install -c constraints.txt -e '.[dev]'"
+            ) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (*_, text) in _COMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="attn-course")
 def main() -> None:
-    """Run, check and build the course."""
+    """Open, check and build the course on attention and the Transformer."""
+
+
+@click.command()
+def progress() -> None:
+    """Show which exercises you have passed, as a bar for each chapter."""
+    from attn_course.progress import render_text
+
+    click.echo(render_text())
