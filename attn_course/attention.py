@@ -12,7 +12,7 @@ from einops import einsum, rearrange
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from attn_course.masks import check_mask
+from attn_course.masks import check_mask, check_scores_shape
 
 
 def embed(ids: Int[Tensor, "*b n"], table: Float[Tensor, "vocab d"]) -> Float[Tensor, "*b n d"]:
@@ -135,6 +135,7 @@ def scaled_dot_product_attention(
     value: Float[Tensor, "*b j d_v"],
     mask: Bool[Tensor, "*#b #i #j"] | None = None,
     *,
+    bias: Float[Tensor, "*#b #i #j"] | None = None,
     dropout_p: float = 0.0,
     need_weights: bool = True,
 ) -> tuple[Float[Tensor, "*b i d_v"], Float[Tensor, "*b i j"] | None]:
@@ -143,6 +144,7 @@ def scaled_dot_product_attention(
     mask: True means "may attend" (as in `F.scaled_dot_product_attention`); exactly (i, j),
         or as many axes as the scores, each of full size or 1. A query that may attend to
         nothing gets zeros, with finite gradients.
+    bias: added to the scaled scores, for positions that work there; shaped as a mask.
     dropout_p: the chance that a weight is dropped before the sum, the rest scaled up by
         1 / (1 − dropout_p). The weights are returned as they were before it.
     need_weights: False takes PyTorch's fused kernel, which never builds the weights; in
@@ -151,18 +153,20 @@ def scaled_dot_product_attention(
     Raises ValueError for shapes that do not fit, a mask that is not boolean, a dropout
     outside 0 ≤ p < 1.
     """
-    _check_inputs(query, key, value, mask, dropout_p)
+    _check_inputs(query, key, value, mask, bias, dropout_p)
     if not need_weights:
-        return _fused_attention(query, key, value, mask, dropout_p), None
+        return _fused_attention(query, key, value, mask, bias, dropout_p), None
     d_k = query.shape[-1]
-    # divide first: in half precision the products of long vectors overflow
+    # divide first: in half precision the dot products of long vectors overflow
     scores = einsum(query / sqrt(d_k), key, "... i d, ... j d -> ... i j")
+    if bias is not None:
+        scores = scores + bias.to(scores.dtype)
     if mask is None:
         weights = scores.softmax(dim=-1)
     else:
-        # a row of nothing but -inf is NaN after the softmax, and so is its gradient
         empty = ~mask.any(dim=-1, keepdim=True)
-        scores = scores.masked_fill(~mask, -inf).masked_fill(empty, 0.0)
+        # the softmax of a row of -inf is NaN, in its gradient too: open the row, clear it after
+        scores = scores.masked_fill(~(mask | empty), -inf)
         weights = scores.softmax(dim=-1).masked_fill(empty, 0.0)
     kept = F.dropout(weights, dropout_p) if dropout_p > 0 else weights
     output = einsum(kept, value, "... i j, ... j d -> ... i d")
@@ -170,20 +174,31 @@ def scaled_dot_product_attention(
 
 
 def _fused_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    dropout_p: float,
 ) -> Tensor:
+    additive = None if bias is None else bias.to(query.dtype)
     if mask is None:
-        return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout_p)
-    # the kernels differ in what they make of a row without keys: open it, then clear it
+        return F.scaled_dot_product_attention(query, key, value, additive, dropout_p)
     empty = ~mask.any(dim=-1, keepdim=True)
-    output = F.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask | empty, dropout_p=dropout_p
-    )
+    mask = mask | empty  # the kernels differ in what they make of a row without keys
+    if additive is not None:
+        mask = additive.masked_fill(~mask, -inf)
+    output = F.scaled_dot_product_attention(query, key, value, mask, dropout_p)
     return output.masked_fill(empty, 0.0)
 
 
 def _check_inputs(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    dropout_p: float,
 ) -> None:
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
@@ -196,5 +211,8 @@ def _check_inputs(
         raise ValueError(f"there must be one value for each key: {shapes}")
     if not 0 <= dropout_p < 1:
         raise ValueError(f"dropout_p={dropout_p} is not in 0 <= p < 1")
+    scores_shape = (*query.shape[:-1], key.shape[-2])
     if mask is not None:
-        check_mask(mask, (*query.shape[:-1], key.shape[-2]))
+        check_mask(mask, scores_shape)
+    if bias is not None:
+        check_scores_shape("bias", bias, scores_shape)

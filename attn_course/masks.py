@@ -102,23 +102,29 @@ def combine_masks(
 
 
 def check_mask(mask: Tensor, scores_shape: Sequence[int]) -> None:
-    """Raise ValueError unless `mask` fits scores of shape (*b, i, j) in one way only.
+    """Raise ValueError unless `mask` is boolean and fits the scores (*b, i, j)."""
+    _check_boolean(mask)
+    check_scores_shape("mask", mask, scores_shape)
+
+
+def check_scores_shape(name: str, tensor: Tensor, scores_shape: Sequence[int]) -> None:
+    """Raise ValueError unless `tensor` fits scores of shape (*b, i, j) in one way only.
 
     It fits as exactly (i, j), or with as many axes as the scores, each of full size or 1.
     Plain broadcasting would admit more: a (b, i, j) mask against (b, h, i, j) scores pairs
     batch with heads, and nothing tells when the two are equal.
     """
-    _check_boolean(mask)
-    shape, scores_shape = tuple(mask.shape), tuple(scores_shape)
+    shape, scores_shape = tuple(tensor.shape), tuple(scores_shape)
     if shape == scores_shape[-2:]:
         return
-    fits = len(shape) == len(scores_shape) and all(
-        size in (1, full) for size, full in zip(shape, scores_shape, strict=True)
-    )
-    if len(shape) == 2 or not fits:
+    same_axes = len(shape) == len(scores_shape) > 2
+    if not same_axes or any(
+        size not in (1, n) for size, n in zip(shape, scores_shape, strict=True)
+    ):
         raise ValueError(
-            f"a mask of shape {shape} does not fit scores of shape {scores_shape}; it is "
-            f"(i, j) or has {len(scores_shape)} axes (padding: combine_masks(padding=…))"
+            f"a {name} of shape {shape} does not fit scores of shape {scores_shape}: it must be "
+            f"{scores_shape[-2:]} or have {len(scores_shape)} axes, each of full size or 1 "
+            "(padding (b, j) becomes a mask through combine_masks)"
         )
 
 
