@@ -12,7 +12,11 @@ from attn_course import __version__
 
 # name: (module, attribute, what the list of commands says of it)
 _COMMANDS = {
-    "doctor": ("attn_course.doctor", "command", "Show what is installed and how to mend what is not."),
+    "doctor": (
+        "attn_course.doctor",
+        "command",
+        "Show what is installed, and the line that mends what is not.",
+    ),
     "lab": ("attn_course.lab", "command", "Open JupyterLab at a chapter."),
     "progress": ("attn_course.cli", "progress", "Show which exercises you have passed."),
     "build": ("attn_course.authoring.command", "build", "Write the notebooks from chapters/."),
@@ -35,7 +39,7 @@ class _LazyGroup(click.Group):
             if (error.name or "").startswith("attn_course"):
                 raise
             raise click.ClickException(
-                f"`attn-course {cmd_name}` needs the package {error.name!r}, which is not installed. "
+                f"`attn-course {cmd_name}` needs the package {error.name!r}. "
                 "In the course's folder run: python -m pip install -c constraints.txt -e '.[dev]'"
             ) from None
 
