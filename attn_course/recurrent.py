@@ -84,6 +84,7 @@ class RNNCell(nn.Module):
     """
 
     def __init__(self, d_in: int, d_h: int) -> None:
+        """Draw the weights from torch's global generator."""
         super().__init__()
         _require_positive(d_in=d_in, d_h=d_h)
         bound = d_h**-0.5
@@ -119,6 +120,7 @@ class RecurrentLM(nn.Module):
         dropout_p: float = 0.0,
         tied: bool = False,
     ) -> None:
+        """Build the layers; raise ValueError for a size below 1 or an unknown kind."""
         super().__init__()
         _require_positive(vocab_size=vocab_size, d_model=d_model, num_layers=num_layers)
         self.embedding = nn.Embedding(vocab_size, d_model)
@@ -166,6 +168,7 @@ class RecurrentSeq2Seq(nn.Module):
         kind: Kind = "gru",
         d_attention: int | None = None,
     ) -> None:
+        """Build the layers; raise ValueError for a size below 1 or an unknown kind."""
         super().__init__()
         d_attention = d_model if d_attention is None else d_attention
         _require_positive(

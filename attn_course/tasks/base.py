@@ -55,6 +55,7 @@ class Task:
     test_share: float = 0.1
 
     def __post_init__(self) -> None:
+        """Refuse a split that would leave one side empty."""
         if not 0 < self.test_share < 1:
             raise ValueError(f"test_share={self.test_share} must lie between 0 and 1")
         if self.num_inputs * min(self.test_share, 1 - self.test_share) < 1:
@@ -124,7 +125,7 @@ class Task:
 
 
 def shift_right(targets: Int[Tensor, "b n"], start_token: int = START) -> Int[Tensor, "b n"]:
-    """Return what a decoder reads while it predicts `targets`: the start token, then all but the last."""
+    """Return a decoder's input for `targets`: the start token, then all but the last target."""
     start = torch.full_like(targets[:, :1], start_token)
     return torch.cat([start, targets[:, :-1]], dim=1)
 
