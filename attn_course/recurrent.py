@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from attn_course.attention import additive_attention
 
 Kind = Literal["rnn", "gru", "lstm"]
+State = Tensor | tuple[Tensor, Tensor]  # an LSTM carries two tensors, (layers, b, d) each
 _LAYERS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
 
@@ -137,11 +138,11 @@ class RecurrentLM(nn.Module):
         return self.step(tokens, None)[0]
 
     def step(
-        self, tokens: Int[Tensor, "b n"], state: Tensor | tuple[Tensor, Tensor] | None
-    ) -> tuple[Float[Tensor, "b n vocab"], Tensor | tuple[Tensor, Tensor]]:
+        self, tokens: Int[Tensor, "b n"], state: State | None
+    ) -> tuple[Float[Tensor, "b n vocab"], State]:
         """Read n more tokens from `state` (None: the start); return logits and the new state."""
-        states, state = self.layers(self.dropout(self.embedding(tokens)), state)
-        return self.W_out(self.dropout(states)), state
+        states, after = self.layers(self.dropout(self.embedding(tokens)), state)
+        return self.W_out(self.dropout(states)), after
 
 
 class RecurrentSeq2Seq(nn.Module):
@@ -193,7 +194,7 @@ class RecurrentSeq2Seq(nn.Module):
 
     def encode(
         self, source: Int[Tensor, "b n_source"]
-    ) -> tuple[Float[Tensor, "b n_source d_model"], Tensor | tuple[Tensor, Tensor]]:
+    ) -> tuple[Float[Tensor, "b n_source d_model"], State]:
         """Return the states after each source token and the state after the last one."""
         return self.encoder(self.source_embedding(source))
 
@@ -224,7 +225,7 @@ class RecurrentSeq2Seq(nn.Module):
             rows.append(weights)
         return torch.cat(tokens, dim=1), torch.cat(rows, dim=1) if self.attention else None
 
-    def _decode(self, target_in: Tensor, states: Tensor, last):
+    def _decode(self, target_in: Tensor, states: Tensor, last: State):
         decoded, last = self.decoder(self.target_embedding(target_in), last)
         if not self.attention:
             return self.W_out(decoded), None, last

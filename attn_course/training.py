@@ -294,7 +294,9 @@ class _Clock:
 
     def position(self) -> float:
         """Return how far the progress bar stands, in the unit of its total."""
-        return self.history.steps if self.steps is not None else min(self.spent(), self.seconds)
+        if self.steps is not None or self.seconds is None:
+            return self.history.steps
+        return min(self.spent(), self.seconds)
 
 
 def _feed(batches: Batches, start: int) -> Iterator[Any]:
