@@ -1,0 +1,1 @@
+"""The catalogue: for each exercise a module `chNN_name` with its probes and known mistakes."""

@@ -1,0 +1,264 @@
+"""Compare an answer's value with the reference's and say where they differ, axis by axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# (relative to the value, relative to the largest expected value); the reference is float64.
+TOLERANCE = {
+    torch.float64: (1e-7, 1e-8),
+    torch.float32: (1e-4, 1e-5),
+    torch.float16: (1e-2, 5e-3),
+    torch.bfloat16: (5e-2, 3e-2),
+}
+
+AXIS_WORDS = {
+    "b": "batch entry",
+    "h": "head",
+    "i": "query position",
+    "j": "key position",
+    "n": "position",
+    "d": "feature",
+    "c": "class",
+    "v": "vocabulary entry",
+}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What one value of an answer is held against: its name, its axes, the reference's value."""
+
+    name: str
+    axes: tuple[str, ...]
+    value: Any
+
+
+def problem(actual: Any, expected: Expected, dtype: torch.dtype) -> str | None:
+    """The first thing that is wrong with `actual`, in words; None if it is right.
+
+    Args:
+        actual: what the answer gave.
+        expected: the reference's value, in float64, with its name and axes.
+        dtype: the floating dtype of the inputs, which decides the tolerance.
+    """
+    if not isinstance(expected.value, Tensor):
+        return _plain_problem(actual, expected)
+    return (
+        _kind_problem(actual, expected, dtype)
+        or _shape_problem(actual, expected)
+        or _value_problem(actual, expected, dtype)
+    )
+
+
+def same(one: Any, other: Any, dtype: torch.dtype) -> bool:
+    """Whether two answers gave the same value, NaN and infinities included."""
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return one.shape == other.shape and bool(close(one, other, dtype).all())
+    if isinstance(one, tuple) and isinstance(other, tuple):
+        return len(one) == len(other) and all(
+            same(a, b, dtype) for a, b in zip(one, other, strict=True)
+        )
+    if isinstance(one, Tensor) or isinstance(other, Tensor):
+        return False
+    if is_number(one) and is_number(other):
+        return bool(close(_scalar(one), _scalar(other), dtype))
+    return type(one) is type(other) and one == other
+
+
+def close(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> Tensor:
+    """Elementwise: equal up to what `dtype` can resolve; NaN equals NaN."""
+    if not expected.is_floating_point() and not actual.is_floating_point():
+        return actual.to(torch.int64) == expected.to(torch.int64)
+    relative, of_largest = TOLERANCE.get(dtype, TOLERANCE[torch.float32])
+    target = expected.to(torch.float64)
+    finite = target[target.isfinite()]
+    largest = finite.abs().max().item() if finite.numel() else 0.0
+    return torch.isclose(
+        actual.to(torch.float64),
+        target,
+        rtol=relative,
+        atol=of_largest * (largest or 1.0),
+        equal_nan=True,
+    )
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a number of Python or numpy, no truth value."""
+    return not isinstance(value, bool | str | Tensor) and hasattr(value, "__float__")
+
+
+def _scalar(value: Any) -> Tensor:
+    return torch.tensor(float(value), dtype=torch.float64)
+
+
+def _plain_problem(actual: Any, expected: Expected) -> str | None:
+    if is_number(expected.value):
+        if isinstance(actual, Tensor) and actual.numel() == 1:
+            actual = actual.item()
+        if not is_number(actual):
+            return f"{expected.name} must be a number, got {describe(actual)}"
+        if close(_scalar(actual), _scalar(expected.value), torch.float32):
+            return None
+        return f"{expected.name} is {number(actual)}, expected {number(expected.value)}"
+    if isinstance(actual, Tensor) and actual.numel() == 1 and isinstance(expected.value, bool):
+        actual = bool(actual)
+    if type(actual) is type(expected.value) and actual == expected.value:
+        return None
+    return f"{expected.name} is {describe(actual)}, expected {expected.value!r}"
+
+
+def _kind_problem(actual: Any, expected: Expected, dtype: torch.dtype) -> str | None:
+    target: Tensor = expected.value
+    if not isinstance(actual, Tensor):
+        return f"{expected.name} must be a tensor, got {describe(actual)}{_kind_hint(actual)}"
+    if actual.device != target.device:
+        return (
+            f"{expected.name} is on device {actual.device}, but the inputs are on {target.device}"
+        )
+    if target.is_floating_point() and not actual.is_floating_point():
+        return f"{expected.name} has dtype {actual.dtype}, expected {dtype}"
+    if target.dtype == torch.bool and actual.dtype != torch.bool:
+        return f"{expected.name} has dtype {actual.dtype}, expected torch.bool (True: may attend)"
+    if not target.is_floating_point() and actual.is_floating_point():
+        return f"{expected.name} has dtype {actual.dtype}, expected {target.dtype}"
+    if actual.is_floating_point() and torch.finfo(actual.dtype).eps > torch.finfo(dtype).eps:
+        return (
+            f"{expected.name} has dtype {actual.dtype}, which is coarser than the inputs' {dtype}"
+        )
+    return None
+
+
+def _kind_hint(actual: Any) -> str:
+    if actual is None:
+        return ": is there a `return`?"
+    if is_number(actual):
+        return ": a number has lost its gradient, keep the tensor"
+    return ""
+
+
+def _shape_problem(actual: Tensor, expected: Expected) -> str | None:
+    want, got = tuple(expected.value.shape), tuple(actual.shape)
+    if got == want:
+        return None
+    names = f" = ({', '.join(expected.axes)})" if len(expected.axes) == len(want) else ""
+    return f"{expected.name} has shape {got}, expected {want}{names}{_shape_hint(got, want)}"
+
+
+def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
+    if sorted(got) == sorted(want):
+        return ": the right sizes in another order, so two axes are exchanged"
+    if [size for size in got if size != 1] == [size for size in want if size != 1]:
+        return ": the same up to axes of size 1"
+    if len(got) == len(want) - 1:
+        return ": one axis has been summed or indexed away"
+    return ""
+
+
+def _value_problem(actual: Tensor, expected: Expected, dtype: torch.dtype) -> str | None:
+    target: Tensor = expected.value
+    right = close(actual, target, dtype)
+    if bool(right.all()):
+        return None
+    lost = (~actual.isfinite() & target.isfinite()).sum().item()
+    if lost:
+        kind = "NaN" if actual.isnan().any() else "infinite"
+        return f"{expected.name} is {kind} at {lost} of {actual.numel()} places"
+    pattern = _relation(actual, target, dtype) or _by_axis(right, expected.axes)
+    return f"{expected.name} is wrong" + (f": {pattern}" if pattern else "")
+
+
+def _relation(actual: Tensor, target: Tensor, dtype: torch.dtype) -> str | None:
+    """A simple relation that holds everywhere, such as a factor or a transposition."""
+    if not target.is_floating_point():
+        if target.dtype == torch.bool and torch.equal(actual, ~target):
+            return "True and False are exchanged"
+        return None
+    a, t = actual.to(torch.float64), target.to(torch.float64)
+    square = t.ndim >= 2 and t.shape[-1] == t.shape[-2] > 1
+    if square and bool(close(a.mT, t, dtype).all()):
+        return "it is the transpose of what is expected (last two axes exchanged)"
+    if a.numel() < 2:
+        return None
+    factor = (a * t).sum() / (t * t).sum() if bool((t != 0).any()) else torch.tensor(0.0)
+    if bool(factor != 0) and bool(close(a, factor * t, dtype).all()):
+        return f"it is {number(factor)} times what is expected, everywhere"
+    offset = (a - t).mean()
+    if bool(close(a, t + offset, dtype).all()):
+        return f"it is what is expected plus {number(offset)}, everywhere"
+    for axis in range(t.ndim):
+        if t.shape[axis] > 1 and bool(close(a.flip(axis), t, dtype).all()):
+            return f"its order along axis {axis} is reversed"
+    return None
+
+
+def _by_axis(right: Tensor, axes: Sequence[str]) -> str | None:
+    """Which positions, heads, samples are right: the axis that separates best is named."""
+    if right.ndim != len(axes):
+        axes = ["…"] * (right.ndim - len(axes)) + list(axes)[-right.ndim :] if right.ndim else []
+    for axis, name in enumerate(axes):
+        others = [k for k in range(right.ndim) if k != axis]
+        whole = right.all(dim=others) if others else right
+        size = whole.numel()
+        good = whole.nonzero().flatten().tolist()
+        if size > 1 and 0 < len(good) < size:
+            bad = [k for k in range(size) if k not in good]
+            return _split_in_words(AXIS_WORDS.get(name, f"index along axis {axis}"), good, bad)
+    share = right.to(torch.float64).mean().item()
+    return f"{share:.0%} of its numbers are right, spread over all axes" if share else None
+
+
+def _split_in_words(word: str, good: list[int], bad: list[int]) -> str:
+    last = max(*good, *bad)
+    if good == [last]:
+        return f"only the last {word} ({last}) is right"
+    if good == [0]:
+        return f"only the first {word} (0) is right"
+    if bad == [last]:
+        return f"only the last {word} ({last}) is wrong"
+    if bad == [0]:
+        return f"only the first {word} (0) is wrong"
+    return f"right at {word} {_listed(good)}, wrong at {_listed(bad)}"
+
+
+def _listed(indices: list[int]) -> str:
+    if len(indices) > 2 and indices == list(range(indices[0], indices[-1] + 1)):
+        return f"{indices[0]}…{indices[-1]}"
+    return ", ".join(map(str, indices))
+
+
+def number(value: Any) -> str:
+    """A number in at most four significant digits."""
+    return f"{float(value):.4g}"
+
+
+def describe(value: Any) -> str:
+    """What a value is, short: small tensors by their numbers, others by shape and dtype."""
+    if value is None:
+        return "None"
+    if isinstance(value, Tensor):
+        if value.device.type == "meta":
+            return f"a tensor of shape {tuple(value.shape)} on device meta"
+        if value.numel() <= 12:
+            return written(value)
+        return f"a tensor of shape {tuple(value.shape)}, {value.dtype}"
+    if isinstance(value, tuple | list):
+        kind = type(value).__name__
+        return f"a {kind} of {len(value)}" + (
+            f" ({', '.join(describe(item) for item in value)})" if 0 < len(value) <= 3 else ""
+        )
+    if isinstance(value, bool | int | float | str):
+        return repr(value)[:60]
+    return f"an object of type {type(value).__name__}"
+
+
+def written(value: Tensor) -> str:
+    """A small tensor as nested brackets of short numbers."""
+    if value.ndim == 0:
+        item = value.item()
+        return number(item) if value.is_floating_point() else str(item)
+    return f"[{', '.join(written(row) for row in value)}]"

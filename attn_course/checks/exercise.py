@@ -1,0 +1,209 @@
+"""What an exercise is made of: a reference, stages of probes, and its known mistakes."""
+
+from __future__ import annotations
+
+import inspect
+import zlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Answer = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Output:
+    """One value that an answer returns: its name and its axes, such as `"i j"`."""
+
+    name: str
+    axes: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One probe for a diagnosis: the arguments, what the answer gave, what the reference gives."""
+
+    args: tuple[Any, ...]
+    actual: Any
+    expected: Any
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What a stage reads off wrong values: words, and the mistake's id if it knows one."""
+
+    message: str
+    mistake: str | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Probes that look at one property of an answer.
+
+    Attributes:
+        name: one word, such as "mask"; partial credit is counted by stages.
+        draw: gives the probes' argument tuples, from a generator seeded for this stage. Put a
+            case small enough to be read (at most a dozen one-digit numbers) first.
+        message: what is wrong when this stage fails and no known mistake explains it.
+        call: how an answer is called on one argument tuple; what it returns is what is judged.
+            It runs beside the answer, and may call it twice, build a module from weights, or
+            ask for gradients.
+        outputs: the returned values, where `call` returns others than the exercise.
+        inputs: names of the arguments, where they are not the answer's own parameters.
+        diagnose: reads a cause off the values of this stage's failing probes.
+        remark: failing costs nothing and is told as a remark.
+    """
+
+    name: str
+    draw: Callable[[torch.Generator], Iterable[tuple[Any, ...]]]
+    message: str
+    call: Callable[..., Any] | None = None
+    outputs: tuple[Output, ...] | None = None
+    inputs: tuple[str, ...] | None = None
+    diagnose: Callable[[Sequence[Seen]], Diagnosis | None] | None = None
+    remark: bool = False
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A small known-wrong version of the reference, and what its author should be told.
+
+    Attributes:
+        id: short and stable, such as "no-scale".
+        message: the cause and what to look at, never the corrected line.
+        answer: the wrong version, with the reference's positional parameters. None for a
+            family of versions (a constant that may have any value): a stage's `diagnose`
+            names those.
+        examples: some members of such a family, for the catalogue's own tests.
+    """
+
+    id: str
+    message: str
+    answer: Answer | None = None
+    examples: tuple[Answer, ...] = ()
+
+
+@dataclass(frozen=True)
+class Case:
+    """One probe: the stage it belongs to and its arguments."""
+
+    stage: Stage
+    args: tuple[Any, ...]
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the first floating tensor among the arguments; float32 without one."""
+        floats = (t.dtype for t in tensors_in(self.args) if t.is_floating_point())
+        return next(floats, torch.float32)
+
+    @property
+    def size(self) -> int:
+        """How many numbers the arguments hold: the smallest failing case is the one to show."""
+        return sum(tensor.numel() for tensor in tensors_in(self.args))
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """An exercise as the course knows it; the task's prose stands in the chapter.
+
+    Attributes:
+        number: "3.2": chapter and place in it.
+        reference: the package's function, which is also the solution.
+        outputs: the values that an answer returns.
+        stages: in the order in which a learner should hear of them.
+        mistakes: in order of precedence.
+        hints: from a nudge to nearly the answer.
+        difficulty: 1 to 3.
+        minutes: an honest time.
+        may_use: what the answer may call, in words.
+    """
+
+    number: str
+    reference: Answer
+    outputs: tuple[Output, ...]
+    stages: tuple[Stage, ...]
+    mistakes: tuple[Mistake, ...]
+    hints: tuple[str, ...]
+    difficulty: int
+    minutes: int
+    may_use: str
+    points: int = 1
+    optional: bool = False
+    alias: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of what the learner writes: the reference's, unless there is an alias."""
+        return self.alias or self.reference.__name__
+
+    @property
+    def chapter(self) -> str:
+        """The chapter's two digits."""
+        return f"{int(self.number.split('.')[0]):02d}"
+
+    @cached_property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the reference's positional parameters."""
+        return positional_names(self.reference)
+
+    def mistake(self, mistake_id: str) -> Mistake:
+        """The catalogue entry with this id."""
+        return next(entry for entry in self.mistakes if entry.id == mistake_id)
+
+    def cases(self, seed: int = 0) -> list[Case]:
+        """All probes, drawn from `seed`; each stage's draws depend on its own name only."""
+        cases = []
+        for stage in self.stages:
+            rng = torch.Generator().manual_seed(seed + zlib.crc32(stage.name.encode()))
+            cases += [Case(stage, tuple(args)) for args in stage.draw(rng)]
+        return cases
+
+
+def call_stage(stage: Stage, answer: Answer, args: tuple[Any, ...]) -> Any:
+    """Call `answer` on one probe the way its stage does."""
+    return stage.call(answer, *args) if stage.call else answer(*args)
+
+
+def positional_names(function: Answer) -> tuple[str, ...]:
+    """The names of a function's positional parameters."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(p.name for p in parameters if p.kind in kinds)
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """All tensors in nested tuples, lists and dicts, in order."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        return [tensor for item in value for tensor in tensors_in(item)]
+    return []
+
+
+def as_float64(value: Any) -> Any:
+    """The same arguments with floating tensors in float64, for the reference."""
+    if isinstance(value, Tensor):
+        return value.to(torch.float64) if value.is_floating_point() else value
+    if isinstance(value, dict):
+        return {key: as_float64(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return type(value)(as_float64(item) for item in value)
+    return value
+
+
+def tenths(rng: torch.Generator, *shape: int) -> Tensor:
+    """Random numbers with one decimal between -2 and 2, none of them zero: easy to read."""
+    magnitude = torch.randint(1, 21, shape, generator=rng)
+    sign = torch.randint(0, 2, shape, generator=rng) * 2 - 1
+    return sign * magnitude / 10
+
+
+def normal(rng: torch.Generator, *shape: int) -> Tensor:
+    """Standard normal float32 numbers."""
+    return torch.randn(shape, generator=rng)

@@ -1,0 +1,86 @@
+"""The catalogue is the test suite of the checks: right answers pass, wrong ones are named."""
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+from attn_course.checks import examine, exercises, get
+
+EXERCISES = [get(name) for name in exercises()]
+MISTAKES = [
+    (exercise, mistake.id, answer)
+    for exercise in EXERCISES
+    for mistake in exercise.mistakes
+    for answer in ([mistake.answer] if mistake.answer else mistake.examples)
+]
+
+
+def collected(attribute: str) -> list[tuple]:
+    """(exercise, answer, …) from the modules `tests/checks/answers_*.py`."""
+    found = []
+    for info in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        if info.name.startswith("answers_"):
+            table = getattr(importlib.import_module(f"{__package__}.{info.name}"), attribute, {})
+            found += [(get(name), answer) for name, answers in table.items() for answer in answers]
+    return found
+
+
+def label(value: object) -> str:
+    return getattr(value, "name", None) or getattr(value, "__name__", str(value))
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=label)
+def test_the_reference_passes_whatever_the_seed(exercise):
+    for seed in range(5):
+        report = examine(exercise.reference, exercise, seed)
+        assert report.passed, report.message
+        assert not report.remarks
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=label)
+def test_a_stub_and_empty_answers_are_rejected(exercise):
+    def stub(*_args):
+        raise NotImplementedError("your code")
+
+    assert "NotImplementedError" in examine(stub, exercise).message
+    for nothing in (lambda *_: None, lambda *_: 0.0, lambda *args: args[0], lambda *_: ()):
+        report = examine(nothing, exercise)
+        assert not report.passed
+        assert report.message
+
+
+@pytest.mark.parametrize(("exercise", "mistake", "answer"), MISTAKES, ids=label)
+def test_each_mistake_is_rejected_by_name(exercise, mistake, answer):
+    for seed in range(2):
+        report = examine(answer, exercise, seed)
+        assert not report.passed
+        assert report.mistake == mistake, report.message
+
+
+@pytest.mark.parametrize(("exercise", "answer"), collected("RIGHT"), ids=label)
+def test_correct_variants_are_accepted(exercise, answer):
+    report = examine(answer, exercise)
+    assert report.passed, report.message
+
+
+@pytest.mark.parametrize(("exercise", "case"), collected("WRONG"), ids=label)
+def test_other_wrong_answers_are_rejected_with_a_cause(exercise, case):
+    answer, mistake, *words = case
+    report = examine(answer, exercise)
+    assert not report.passed
+    assert report.mistake == mistake, report.message
+    for word in words:
+        assert word in report.message
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=label)
+def test_every_exercise_is_complete(exercise):
+    assert len({mistake.id for mistake in exercise.mistakes}) == len(exercise.mistakes)
+    assert len(exercise.mistakes) >= 3
+    assert len(exercise.hints) >= 3
+    assert exercise.difficulty in (1, 2, 3)
+    assert exercise.may_use
+    # a small first probe is what a message can show in numbers
+    assert exercise.cases()[0].size <= 16
