@@ -6,7 +6,7 @@ after the other in the feature axis, (h d).
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import torch
 from einops import rearrange, repeat
@@ -191,7 +191,7 @@ class MultiHeadAttention(nn.Module):
             )
 
     @classmethod
-    def from_torch(cls, other: nn.MultiheadAttention) -> Self:
+    def from_torch(cls, other: nn.MultiheadAttention) -> "MultiHeadAttention":
         """Return the same attention with copies of the weights of `nn.MultiheadAttention`.
 
         Batch first, whatever `other.batch_first` says; masks are to be inverted.
@@ -277,11 +277,16 @@ Pairs = list[tuple[Tensor | None, Tensor | None]]
 
 
 def copy_pairs(pairs: Pairs) -> None:
-    """Copy the second weight of each pair into the first; a pair may lack both (no bias)."""
+    """Copy the second weight of each pair into the first; a pair of None is no bias.
+
+    Raises ValueError where only one of the two has a bias.
+    """
     with torch.no_grad():
         for target, source in pairs:
             if target is not None and source is not None:
                 target.copy_(source)
+            elif target is not source:
+                raise ValueError("one of the two has a bias that the other lacks")
 
 
 def attention_pairs(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> Pairs:
