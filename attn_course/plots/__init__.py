@@ -1,0 +1,22 @@
+"""Pictures with words: heat maps, curves and views with sliders, without pyplot."""
+
+from attn_course.plots.curves import learning_curves, line_plot
+from attn_course.plots.live import Choices, LiveFigure, Slider, live_figure, live_figures
+from attn_course.plots.maps import draw_map, head_maps, heat_map
+from attn_course.plots.picture import Picture
+from attn_course.plots.words import WORDS
+
+__all__ = [
+    "WORDS",
+    "Choices",
+    "LiveFigure",
+    "Picture",
+    "Slider",
+    "draw_map",
+    "head_maps",
+    "heat_map",
+    "learning_curves",
+    "line_plot",
+    "live_figure",
+    "live_figures",
+]

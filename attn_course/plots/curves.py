@@ -1,0 +1,138 @@
+"""Lines and bars: measured quantities against n, learning curves, gradients by layer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import NullFormatter, ScalarFormatter
+
+from attn_course.plots.fonts import family_for, note_missing
+from attn_course.plots.maps import as_array
+from attn_course.plots.picture import COLOURS, MARKERS, Picture, new_figure, style
+from attn_course.plots.words import WORDS
+
+
+def line_plot(
+    x: Any,
+    series: Mapping[str, Any],
+    *,
+    x_label: str,
+    y_label: str,
+    title: str = "",
+    log_x: bool = False,
+    log_y: bool = False,
+    y_limits: tuple[float, float] | None = None,
+    alt: str = "",
+) -> Picture:
+    """Draw measured quantities against x (n,), one line for each entry of `series`.
+
+    Each series is (n,), or (runs, n): then the line is the mean and the band
+    reaches from the smallest to the largest run. Lines differ in marker as
+    well as in colour. `alt` says what is to be seen.
+
+    Raises:
+        ValueError: if there is no series, or one does not fit x.
+    """
+    positions = as_array(x, ndim=1)
+    if not series:
+        raise ValueError("series is empty: there is no line to draw")
+    with style():
+        figure = new_figure(6.0, 3.6)
+        axes = figure.add_subplot()
+        for number, (name, values) in enumerate(series.items()):
+            _draw_line(axes, positions, values, name, number)
+        axes.set(xlabel=x_label, ylabel=y_label)
+        axes.set_title(title, family=family_for([title]))
+        _scale(axes, positions, log_x, log_y)
+        if y_limits is not None:
+            axes.set_ylim(*y_limits)
+        if len(series) > 1:
+            axes.legend(frameon=False, prop={"family": family_for(series)})
+        note_missing(figure, [*series, title])
+    structure = WORDS["lines_alt"].format(y_label=y_label, x_label=x_label, names=", ".join(series))
+    for label, logarithmic in ((x_label, log_x), (y_label, log_y)):
+        structure += WORDS["lines_alt_log"].format(axis=label) if logarithmic else ""
+    return Picture(figure, f"{title + '. ' if title else ''}{structure} {alt}")
+
+
+def learning_curves(
+    histories: Mapping[str, Any],
+    *,
+    metric: str = "loss",
+    title: str = "",
+    log_y: bool = False,
+    smooth: int = 1,
+    alt: str = "",
+) -> Picture:
+    """Draw one curve for each run of `training.fit`, by training step.
+
+    metric: "loss", "lr", "gradient_norm", or the name of a held-out measure.
+    smooth: average the last that many steps (1: as measured).
+
+    Raises:
+        ValueError: if there is no run, or one did not measure `metric`.
+    """
+    if not histories:
+        raise ValueError("histories is empty: there is no curve to draw")
+    with style():
+        figure = new_figure(6.0, 3.6)
+        axes = figure.add_subplot()
+        for number, (name, history) in enumerate(histories.items()):
+            steps, values = _curve(name, history, metric, smooth)
+            axes.plot(
+                steps, values, color=COLOURS[number % len(COLOURS)], label=name, linewidth=1.4
+            )
+        y_label = WORDS.get(metric, metric)
+        axes.set(xlabel=WORDS["steps"], ylabel=y_label)
+        axes.set_title(title, family=family_for([title]))
+        axes.set_yscale("log" if log_y else "linear")
+        axes.legend(frameon=False, prop={"family": family_for(histories)})
+        note_missing(figure, [*histories, title])
+    structure = WORDS["lines_alt"].format(
+        y_label=y_label, x_label=WORDS["steps"], names=", ".join(histories)
+    )
+    return Picture(figure, f"{title + '. ' if title else ''}{structure} {alt}")
+
+
+def _draw_line(axes: Axes, x: np.ndarray, values: Any, name: str, number: int) -> None:
+    array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
+    if array.ndim not in (1, 2) or array.shape[-1] != len(x) or array.size == 0:
+        raise ValueError(
+            f"series {name!r} has shape {array.shape}, expected ({len(x)},) or (runs, {len(x)})"
+        )
+    runs = np.atleast_2d(array)
+    colour = COLOURS[number % len(COLOURS)]
+    marker = MARKERS[number % len(MARKERS)] if len(x) <= 40 else None
+    axes.plot(x, runs.mean(axis=0), color=colour, marker=marker, markersize=5, label=name)
+    if len(runs) > 1:
+        axes.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2, lw=0)
+
+
+def _scale(axes: Axes, x: np.ndarray, log_x: bool, log_y: bool) -> None:
+    if log_y:
+        axes.set_yscale("log")
+    if log_x:
+        axes.set_xscale("log", base=2)
+    if log_x and len(x) <= 12:
+        axes.set_xticks(x)
+        axes.xaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _curve(
+    name: str, history: Any, metric: str, smooth: int
+) -> tuple[Sequence[int] | np.ndarray, np.ndarray]:
+    if metric in ("loss", "lr", "gradient_norm"):
+        values, steps = getattr(history, metric), np.arange(1, history.steps + 1)
+    elif metric in history.metrics:
+        values, steps = history.metrics[metric], np.array(history.eval_steps)
+    else:
+        known = ", ".join(["loss", "lr", "gradient_norm", *history.metrics])
+        raise ValueError(f"run {name!r} did not measure {metric!r}; it has {known}")
+    if smooth < 1 or not values:
+        raise ValueError(f"run {name!r}: {len(values)} values, smooth={smooth} must be at least 1")
+    sums = np.cumsum([0.0, *values])
+    window = np.minimum(np.arange(1, len(values) + 1), smooth)
+    ends = np.arange(1, len(values) + 1)
+    return steps, (sums[ends] - sums[ends - window]) / window

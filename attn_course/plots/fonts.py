@@ -1,0 +1,75 @@
+"""Fonts for labels in any script: what is installed is searched for the glyphs that are needed."""
+
+from collections.abc import Iterable
+from functools import cache
+
+from matplotlib import font_manager
+from matplotlib.figure import Figure
+from matplotlib.ft2font import FT2Font
+
+from attn_course.plots.words import WORDS
+
+_BASE = "DejaVu Sans"  # comes with matplotlib
+_PREFERRED = ("Noto Sans", "WenQuanYi", "PingFang", "Hiragino", "Microsoft YaHei", "Arial Unicode")
+
+
+def family_for(texts: Iterable[str]) -> list[str]:
+    """Return a list of font families that together have every glyph of `texts`, if any has."""
+    families = [_BASE]
+    for character in sorted(_needed(texts)):
+        family = _family_with(character)
+        if family is not None and family not in families:
+            families.append(family)
+    return families
+
+
+def missing_glyphs(texts: Iterable[str]) -> str:
+    """Return the characters of `texts` that no installed font has."""
+    return "".join(c for c in sorted(_needed(texts)) if _family_with(c) is None)
+
+
+def note_missing(figure: Figure, texts: Iterable[str]) -> None:
+    """Write under the figure which glyphs are missing and how to get them, if any are."""
+    missing = missing_glyphs(texts)
+    if missing:
+        shown = " ".join(f"U+{ord(c):04X}" for c in missing[:3])
+        figure.supxlabel(WORDS["no_font"].format(missing=shown), fontsize=7)
+
+
+def _needed(texts: Iterable[str]) -> set[str]:
+    return {c for text in texts for c in text if c.isprintable() and ord(c) not in _base_glyphs()}
+
+
+@cache
+def _base_glyphs() -> frozenset[int]:
+    return frozenset(FT2Font(font_manager.findfont(_BASE)).get_charmap())
+
+
+@cache
+def _family_with(character: str) -> str | None:
+    for path, family in _installed():
+        if ord(character) in _glyphs(path):
+            return family
+    return None
+
+
+@cache
+def _installed() -> tuple[tuple[str, str], ...]:
+    """Return (path, family) of the installed fonts, those first that are known to look well."""
+    known = {entry.fname for entry in font_manager.fontManager.ttflist}
+    for path in font_manager.findSystemFonts():
+        # matplotlib's own list is cached on disk: a font installed since then is not in it
+        if path not in known:
+            font_manager.fontManager.addfont(path)
+    entries = [e for e in font_manager.fontManager.ttflist if e.style == "normal"]
+
+    def rank(entry: font_manager.FontEntry) -> tuple[bool, int, str]:
+        liked = entry.name.startswith(_PREFERRED)
+        return not liked, abs(int(entry.weight) - 400), entry.name
+
+    return tuple((entry.fname, entry.name) for entry in sorted(entries, key=rank))
+
+
+@cache
+def _glyphs(path: str) -> frozenset[int]:
+    return frozenset(FT2Font(path).get_charmap())

@@ -1,0 +1,282 @@
+"""Views with sliders: artists are made once and only their data change, so a step is quick."""
+
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from typing import Any
+
+from attn_course.plots.picture import image_html, new_figure, render_png, style
+from attn_course.plots.words import WORDS
+
+Update = Callable[..., str | None]
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A slider from `low` to `high` in steps of `step`; whole numbers if all of them are."""
+
+    label: str
+    low: float
+    high: float
+    start: float
+    step: float = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a start outside the range and a step that leads nowhere."""
+        if not self.low <= self.start <= self.high or self.low == self.high or self.step <= 0:
+            raise ValueError(
+                f"slider {self.label!r}: need low <= start <= high, low < high and step > 0, got "
+                f"low={self.low}, start={self.start}, high={self.high}, step={self.step}"
+            )
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """The values at both ends."""
+        return self.low, self.high
+
+    def widget(self) -> Any:
+        """Return a new ipywidgets slider."""
+        import ipywidgets
+
+        whole = all(isinstance(x, int) for x in (self.low, self.high, self.start, self.step))
+        kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
+        return kind(
+            min=self.low, max=self.high, value=self.start, step=self.step, **_looks(self.label)
+        )
+
+
+@dataclass(frozen=True)
+class Choices:
+    """A slider over listed values, such as powers of two or words."""
+
+    label: str
+    options: Sequence[Any]
+    start: Any
+
+    def __post_init__(self) -> None:
+        """Refuse a start that is not among the options."""
+        if self.start not in self.options or len(self.options) < 2:
+            raise ValueError(
+                f"slider {self.label!r}: need two options or more with start={self.start!r} among "
+                f"them, got {list(self.options)}"
+            )
+
+    @property
+    def extremes(self) -> tuple[Any, Any]:
+        """The first and the last option."""
+        return self.options[0], self.options[-1]
+
+    def widget(self) -> Any:
+        """Return a new ipywidgets slider."""
+        import ipywidgets
+
+        return ipywidgets.SelectionSlider(
+            options=list(self.options), value=self.start, **_looks(self.label)
+        )
+
+
+class LiveFigure:
+    """What `live_figure` returns: shows itself with sliders, or as a picture without a kernel.
+
+    `figure` and `axes` are matplotlib's, `values` the settings, `caption` the
+    words under the picture, `error` what the last redrawing raised, or None.
+    """
+
+    def __init__(
+        self,
+        draw: Callable[..., Update],
+        sliders: dict[str, Slider | Choices],
+        alt: str,
+        size: tuple[float, float],
+        panels: int,
+    ) -> None:
+        """Make the artists and draw the start; whatever `draw` raises is raised here."""
+        self.alt = " ".join(alt.split())
+        self.sliders = sliders
+        self.values = {name: slider.start for name, slider in sliders.items()}
+        self.caption = ""
+        self.error: Exception | None = None
+        self.png = b""
+        self._view: _View | None = None
+        with style():
+            self.figure = new_figure(*size)
+            self.axes = list(self.figure.subplots(1, panels, squeeze=False).ravel())
+            self._update = draw(*self.axes)
+        if not callable(self._update):
+            raise ValueError(
+                "draw must return the function that redraws for new slider values, "
+                f"got {type(self._update).__name__}"
+            )
+        self.set()
+        # the layout of the start is kept: laying out anew takes longer than drawing
+        self.figure.set_layout_engine("none")
+        _alive.add(self)
+
+    def set(self, **values: Any) -> None:
+        """Redraw with these slider values, the others as they are.
+
+        Raises:
+            ValueError: for a name that no slider has. Whatever the redrawing
+                raises is raised here too; moving a slider shows it in the view.
+        """
+        unknown = sorted(values.keys() - self.sliders.keys())
+        if unknown:
+            raise ValueError(f"no slider {unknown[0]!r}; there are {', '.join(self.sliders)}")
+        self.values |= values
+        self.error = None
+        try:
+            with style():
+                self.caption = self._update(**self.values) or ""
+            self.png = render_png(self.figure, fast=True)
+        except Exception as error:
+            self.error = error
+            raise
+        finally:
+            if self._view is not None:
+                self._view.refresh()
+
+    def visit_extremes(self) -> None:
+        """Redraw at both ends of each slider, then as before; what goes wrong is raised."""
+        before = dict(self.values)
+        for name, slider in self.sliders.items():
+            for value in slider.extremes:
+                self.set(**(before | {name: value}))
+        self.set(**before)
+
+    def __repr__(self) -> str:
+        """Return the text alternative at the present setting."""
+        settings = ", ".join(
+            f"{slider.label} {self.values[name]}" for name, slider in self.sliders.items()
+        )
+        return f"{self.alt} {WORDS['slider_static'].format(settings=settings)} {self.caption}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        _close_views_of_this_cell()
+        if self._view is not None:
+            self._view.close()
+        self._view = _View(self)
+        return {
+            "text/plain": repr(self),
+            "text/html": image_html(self.png, repr(self)),
+            "application/vnd.jupyter.widget-view+json": {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self._view.box.model_id,
+            },
+        }
+
+
+def live_figure(
+    draw: Callable[..., Update],
+    *,
+    alt: str,
+    size: tuple[float, float] = (6.0, 3.6),
+    panels: int = 1,
+    **sliders: Slider | Choices,
+) -> LiveFigure:
+    """Return a picture that is redrawn while its sliders move.
+
+    draw: called once with the axes (as many as `panels`, side by side). It
+        makes the artists and returns `update(**values)`, which is called with
+        the value of each slider, changes the artists' data (`set_ydata`,
+        `set_data`, `set_text`), and may return a sentence that says what is to
+        be seen at this setting. The sentence stands under the picture, so a
+        number in it must be rounded far from an edge.
+    alt: what the picture shows, whatever the setting.
+    sliders: a `Slider` or `Choices` for each name that `update` takes.
+
+    Raises:
+        ValueError: if there is no slider, no text, or draw returns no function.
+    """
+    if not sliders or panels < 1:
+        raise ValueError(f"a live figure needs a slider and a panel, got panels={panels}")
+    if not alt.strip():
+        raise ValueError("a live figure needs a text alternative: alt is empty")
+    return LiveFigure(draw, sliders, alt, size, panels)
+
+
+def live_figures() -> list[LiveFigure]:
+    """Return the live figures that exist now, so that a test can visit their extremes."""
+    return list(_alive)
+
+
+class _View:
+    """The widgets of a live figure."""
+
+    def __init__(self, live: LiveFigure) -> None:
+        import ipywidgets  # only a notebook that shows the figure pays for it
+
+        self.live = live
+        self.cell = _current_cell()
+        self.sliders = {name: slider.widget() for name, slider in live.sliders.items()}
+        self.image = ipywidgets.Image(format="png", value=live.png)
+        self.message = ipywidgets.HTML()
+        self.box = ipywidgets.VBox([*self.sliders.values(), self.image, self.message])
+        self.refresh()
+        for name, widget in self.sliders.items():
+            widget.observe(partial(self._moved, name), names="value")
+        _views.add(self)
+
+    def refresh(self) -> None:
+        """Show the live figure's present state."""
+        for name, widget in self.sliders.items():
+            widget.value = self.live.values[name]
+        self.image.value = self.live.png
+        if self.image.has_trait("tooltip"):  # ipywidgets 8: what a screen reader reads out
+            self.image.tooltip = self.live.alt
+        text = escape(self.live.caption)
+        if self.live.error is not None:
+            error = f"{type(self.live.error).__name__}: {self.live.error}"
+            told = escape(WORDS["slider_error"].format(error=error))
+            text = f'<strong style="color: var(--jp-error-color1, #b00020)">{told}</strong>'
+        self.message.value = f'<span role="status">{text}</span>'
+
+    def close(self) -> None:
+        """Take the widgets out of the page and of ipywidgets' registry."""
+        for widget in (*self.box.children, self.box):
+            widget.close()
+
+    def _moved(self, name: str, change: Any) -> None:
+        if change["new"] == self.live.values[name]:
+            return
+        try:
+            self.live.set(**{name: change["new"]})
+        except Exception as error:
+            # refresh has shown it in the view; raised here it would end in a log nobody reads
+            self.live.error = error
+
+
+_alive: "weakref.WeakSet[LiveFigure]" = weakref.WeakSet()
+_views: "weakref.WeakSet[_View]" = weakref.WeakSet()
+
+
+def _close_views_of_this_cell() -> None:
+    """Close what an earlier run of the current cell has shown; it would stay for ever."""
+    cell = _current_cell()
+    for view in list(_views):
+        if cell and view.cell and view.cell[0] == cell[0] and view.cell != cell:
+            view.close()
+            _views.discard(view)
+
+
+def _current_cell() -> tuple[str, int] | None:
+    """Return the front end's id of the running cell and the count of its run, if it tells."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    kernel = getattr(shell, "kernel", None)
+    if shell is None or kernel is None:
+        return None
+    cell_id = kernel.get_parent("shell").get("metadata", {}).get("cellId")
+    return (cell_id, shell.execution_count) if cell_id else None
+
+
+def _looks(label: str) -> dict[str, Any]:
+    # a long label would be cut off at ipywidgets' 80 pixels
+    return {
+        "description": label,
+        "style": {"description_width": "initial"},
+        "layout": {"width": "28em", "max_width": "100%"},
+    }

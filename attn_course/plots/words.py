@@ -1,0 +1,30 @@
+"""Every word that a picture or a view shows, in one place, so that it can be translated."""
+
+WORDS = {
+    "query_axis": "query position i",
+    "key_axis": "key position j",
+    "weight": "attention weight",
+    "head": "head {number}",
+    "layer": "layer {number}",
+    "layer_axis": "layer",
+    "head_axis": "head",
+    "entropy": "mean entropy (nats)",
+    "steps": "training steps",
+    "loss": "loss",
+    "gradient_norm": "gradient norm",
+    "parameters_of": "parameters of",
+    "map_alt": "Heat map of {value}: {rows} rows ({row_axis}) by {columns} columns "
+    "({column_axis}).{row_labels}{column_labels}",
+    "rows_read": " Rows: {labels}.",
+    "columns_read": " Columns: {labels}.",
+    "maps_alt": "{count} heat maps of {value}, one for each head, {rows} rows ({row_axis}) by "
+    "{columns} columns ({column_axis}) each.",
+    "lines_alt": "Line plot of {y_label} against {x_label}: {names}.",
+    "lines_alt_log": " {axis} has a logarithmic scale.",
+    "bars_alt": "Bars of {value} by {axis}: {names}.",
+    "slider_static": "A view with sliders; move them in a running notebook. "
+    "This is the view at {settings}.",
+    "slider_error": "This setting could not be drawn: {error}",
+    "no_font": "□: no installed font has {missing}. Debian, Ubuntu, Colab: apt install "
+    "fonts-noto-cjk fonts-noto-core",
+}
