@@ -52,16 +52,13 @@ def chapter_notebook(root: Path, chapter: str | None) -> Path | None:
 
 
 def run_lab(root: Path, notebook: Path | None, extra: tuple[str, ...] = ()) -> int:
-    """Run JupyterLab on `root` until it is stopped; returns its exit status."""
+    """Become JupyterLab on `root`; where a process cannot do that (Windows), run it."""
     click.echo("JupyterLab prints its address below. Press Ctrl-C twice to stop it.")
     command_line = [sys.executable, "-m", "jupyterlab", *lab_options(root, notebook), *extra]
-    server = subprocess.Popen(command_line, cwd=root)
-    while True:
-        try:
-            return server.wait()
-        except KeyboardInterrupt:
-            # JupyterLab got it too, and asks whether it is meant.
-            continue
+    if sys.platform == "win32":
+        return subprocess.call(command_line)
+    # The terminal's signals reach JupyterLab itself, with nothing in between.
+    os.execv(sys.executable, command_line)
 
 
 def lab_options(root: Path, notebook: Path | None) -> list[str]:

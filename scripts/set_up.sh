@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 
 extra=${1:?usage: set_up.sh lab|dev}
 ready=.venv/attn-course-ready-$extra   # what the finished set-up depended on
-started=.venv/attn-course-started      # there while one is under way
+started=.venv-unfinished               # there from the first step to the last
 log=setup.log                          # pip's warnings and errors
 
 fail() {
@@ -69,9 +69,10 @@ wanted_record() {
     cksum constraints.txt pyproject.toml
 }
 
-# The record is believed only while the Python that .venv stands on still runs.
+# The record is believed only while nothing is half done and the Python that
+# .venv stands on still runs.
 is_ready() {
-    [ -f "$1" ] && [ "$(cat "$1")" = "$(wanted_record)" ] && .venv/bin/python -c '' 2>/dev/null
+    [ ! -e "$started" ] && [ -f "$1" ] && [ "$(cat "$1")" = "$(wanted_record)" ] && .venv/bin/python -c '' 2>/dev/null
 }
 
 # Scripts in .venv/bin name the folder they were installed in.
@@ -91,6 +92,7 @@ make_venv() {
         esac
     fi
     find_python
+    : >"$started"
     printf 'attn_course: making .venv with %s\n' "$("$python" --version 2>&1)"
     "$python" -m venv --clear .venv 2>"$log" >&2 ||
         fail "$python could not make .venv: $(tail -n 1 "$log")"
@@ -112,9 +114,9 @@ install() {
     # pip shows its progress to a person; in a log it would be noise.
     quiet=
     [ -t 1 ] || quiet=-q
-    printf 'attn_course: installing the tested versions; the first time takes minutes\n'
     : >"$started"
-    PIP_USER=0 .venv/bin/python -m pip install $quiet --disable-pip-version-check \
+    printf 'attn_course: installing the tested versions; the first time takes minutes\n'
+    PIP_USER=0 PIP_RETRIES=${PIP_RETRIES:-2} .venv/bin/python -m pip install $quiet --disable-pip-version-check \
         -c constraints.txt -e ".[$extra]" 2>"$log" || explain_failure
     # [dev] includes [lab], so that one set-up serves both.
     [ "$extra" = lab ] || wanted_record >.venv/attn-course-ready-lab

@@ -231,6 +231,14 @@ def test_an_interrupted_set_up_is_started_again_from_nothing(machine):
     assert not (machine.clone / ".venv" / "half").exists()
 
 
+def test_what_an_interrupted_addition_leaves_is_not_taken_as_ready(machine):
+    machine.python("python3.12", "3.12")
+    machine.make("lab-ready")
+    assert machine.make("dev-ready", PIP_KILLED="yes").returncode != 0
+    machine.make("lab-ready")
+    assert len(machine.installs()) == 3
+
+
 def test_a_moved_clone_is_set_up_again(machine):
     machine.python("python3.12", "3.12")
     machine.make("lab-ready")
