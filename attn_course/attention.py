@@ -112,8 +112,11 @@ def softmax_gradient(
 
     Entry m is (p(s + ε e_m) − p(s − ε e_m)) / 2ε, with p the weight at `index` and e_m
     the step along score m. Computed and returned in float64: the difference of two nearly
-    equal numbers keeps only the digits in which they differ.
+    equal numbers keeps only the digits in which they differ. Raises ValueError unless eps
+    is positive.
     """
+    if eps <= 0:
+        raise ValueError(f"a finite difference needs a step eps > 0, got eps={eps}")
     scores = scores.double()
     nudges = eps * torch.eye(len(scores), dtype=scores.dtype, device=scores.device)
     above = (scores + nudges).softmax(dim=-1)[:, index]  # row m: score m alone was moved

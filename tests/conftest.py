@@ -2,10 +2,17 @@
 
 from collections.abc import Iterator
 
+import hypothesis
 import jaxtyping
 import pytest
 
 jaxtyping.install_import_hook("attn_course", "beartype.beartype")
+
+# the same examples on every run, and no opinion on how fast the machine is
+hypothesis.settings.register_profile(
+    "course", derandomize=True, deadline=None, max_examples=30, report_multiple_bugs=False
+)
+hypothesis.settings.load_profile("course")
 
 
 @pytest.fixture
