@@ -13,7 +13,7 @@ seed = st.integers(0, 2**16)
 def normal(*shape: int, seed: int, grad: bool = False) -> Tensor:
     """Float64 from a normal distribution, the same for the same seed and shape."""
     generator = torch.Generator().manual_seed(seed)
-    x = torch.randn(*shape, dtype=torch.float64, generator=generator)
+    x = torch.randn(shape, dtype=torch.float64, generator=generator)
     return x.requires_grad_(grad)
 
 
