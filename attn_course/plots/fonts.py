@@ -61,7 +61,12 @@ def _installed() -> tuple[tuple[str, str], ...]:
         # matplotlib's own list is cached on disk: a font installed since then is not in it
         if path not in known:
             font_manager.fontManager.addfont(path)
-    entries = [e for e in font_manager.fontManager.ttflist if e.style == "normal"]
+    entries = [
+        entry
+        for entry in font_manager.fontManager.ttflist
+        # "Last Resort" has a box for every character there is
+        if entry.style == "normal" and not entry.name.startswith("Last Resort")
+    ]
 
     def rank(entry: font_manager.FontEntry) -> tuple[bool, int, str]:
         liked = entry.name.startswith(_PREFERRED)
