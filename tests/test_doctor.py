@@ -1,0 +1,222 @@
+"""The doctor names each thing that would stop the course, and nothing that would not."""
+
+import os
+import shutil
+import sys
+from importlib import metadata
+from types import SimpleNamespace
+
+import pytest
+import torch
+from click.testing import CliRunner
+from jupyterlab_server import config
+
+from attn_course import doctor
+from attn_course.doctor import Finding
+
+
+@pytest.fixture
+def versions(monkeypatch):
+    """Installed versions as the doctor sees them; set one, or None for a missing package."""
+    pretended = {}
+    real = metadata.version
+
+    def version(name):
+        found = pretended.get(name.lower().replace("-", "_"), "")
+        if found is None:
+            raise metadata.PackageNotFoundError(name)
+        return found or real(name)
+
+    monkeypatch.setattr(metadata, "version", version)
+    return pretended
+
+
+def only(findings):
+    (finding,) = findings
+    return finding
+
+
+def worst(findings):
+    order = ("ok", "note", "stops")
+    return max(findings, key=lambda finding: order.index(finding.state))
+
+
+def test_nothing_stops_the_course_here():
+    assert [finding for finding in doctor.examine() if finding.state == "stops"] == []
+
+
+def test_each_check_has_its_rows():
+    rows = {finding.what for finding in doctor.examine()}
+    assert rows >= {"Python", "torch", "device", "widgets", "JupyterLab", "fonts", "disk"}
+
+
+@pytest.mark.parametrize(
+    ("version", "state"),
+    [((3, 10), "stops"), ((3, 11), "ok"), ((3, 13), "ok"), ((3, 14), "note")],
+)
+def test_python_is_held_against_the_tested_ones(monkeypatch, version, state):
+    monkeypatch.setattr(sys, "version_info", (*version, 1))
+    finding = only(doctor.check_python())
+    assert finding.state == state
+    assert bool(finding.mend) is (state != "ok")
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "words"),
+    [
+        ("einops", None, "einops is missing"),
+        ("numpy", "1.20.0", "numpy 1.20.0 is not >=1.26"),
+        ("ipywidgets", "7.6.5", "ipywidgets 7.6.5 is not >=7.7.1"),
+    ],
+)
+def test_a_package_that_does_not_fit_is_named(versions, name, version, words):
+    versions[name] = version
+    finding = only(doctor.check_packages())
+    assert finding.state == "stops"
+    assert words in finding.found
+    assert '-e ".[lab]"' in finding.mend
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "words"),
+    [
+        ("jupyterlab_widgets", "1.1.1", "jupyterlab_widgets 1.1.1 is not ~=3.0"),
+        ("widgetsnbextension", None, "widgetsnbextension is missing"),
+        ("ipywidgets", "7.5.0", "ipywidgets 7.5.0 is not >=7.6.0"),
+    ],
+)
+def test_widgets_that_do_not_fit_each_other(versions, name, version, words):
+    versions[name] = version
+    finding = only(doctor.check_widgets())
+    assert finding.state == "stops"
+    assert words in finding.found
+
+
+def test_missing_jupyterlab_stops_the_course_but_not_on_colab(versions, monkeypatch):
+    versions["jupyterlab"] = None
+    monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
+    assert only(doctor.check_jupyterlab()).state == "stops"
+    monkeypatch.setenv("COLAB_RELEASE_TAG", "release")
+    assert only(doctor.check_jupyterlab()).state == "note"
+
+
+def test_jupyterlab_4_needs_ipywidgets_8(versions):
+    versions["ipywidgets"] = "7.7.1"
+    finding = worst(doctor.check_jupyterlab())
+    assert finding.state == "stops"
+    assert "ipywidgets 7.7.1 is not >=8.1" in finding.found
+
+
+@pytest.mark.parametrize("extension", list(doctor.LAB_EXTENSIONS))
+def test_a_missing_lab_extension_is_named(monkeypatch, extension):
+    real = config.get_federated_extensions
+
+    def without(folders):
+        return {name: data for name, data in real(folders).items() if name != extension}
+
+    monkeypatch.setattr(config, "get_federated_extensions", without)
+    finding = worst(doctor.check_jupyterlab())
+    assert finding.state == "stops"
+    assert extension in finding.found
+    assert doctor.LAB_EXTENSIONS[extension] in finding.mend
+
+
+def test_a_disabled_lab_extension_is_named(monkeypatch):
+    page = {"disabledExtensions": ["anywidget"]}
+    monkeypatch.setattr(config, "get_page_config", lambda folders: page)
+    finding = worst(doctor.check_jupyterlab())
+    assert finding.state == "stops"
+    assert finding.mend.endswith("labextension enable anywidget")
+
+
+@pytest.mark.parametrize(
+    ("program", "state"),
+    [
+        ("python", "ok"),
+        (sys.executable, "ok"),
+        ("/opt/other/bin/python", "stops"),
+        (shutil.which("sh") or "/bin/sh", "stops"),
+    ],
+)
+def test_the_kernel_has_to_run_this_python(monkeypatch, program, state):
+    monkeypatch.setattr(
+        "jupyter_client.kernelspec.KernelSpecManager.get_kernel_spec",
+        lambda self, name: SimpleNamespace(argv=[program, "-m", "ipykernel_launcher"]),
+    )
+    assert only(doctor.check_kernel()).state == state
+
+
+def test_a_torch_that_does_not_import_stops_the_course(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    finding = only(doctor.check_torch())
+    assert finding.state == "stops"
+    assert "does not import" in finding.found
+
+
+def test_every_cuda_device_has_a_row(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: f"card {index}")
+    monkeypatch.setattr(
+        torch.cuda,
+        "get_device_properties",
+        lambda index: SimpleNamespace(total_memory=141e9),
+    )
+    found = [finding.found for finding in doctor.check_torch()]
+    assert "CUDA, card 0, 141 GB" in found
+    assert "CUDA, card 1, 141 GB" in found
+
+
+def test_a_driver_without_a_torch_for_it_is_a_note(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
+    assert worst(doctor.check_torch()).state == "note"
+
+
+def test_no_gpu_is_no_problem(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert worst(doctor.check_torch()).state == "ok"
+
+
+def test_missing_chinese_glyphs_are_a_note(monkeypatch):
+    monkeypatch.setattr(doctor, "font_with", lambda character: None)
+    assert only(doctor.check_fonts()).state == "note"
+
+
+def test_a_font_is_known_by_its_glyphs():
+    assert doctor.font_with("A") is not None
+    # A private-use code point; matplotlib's font of last resort has a box even for it.
+    assert doctor.font_with("\U0010fffd") is None
+
+
+@pytest.mark.parametrize(("free", "state"), [(50e6, "stops"), (0.6e9, "note"), (40e9, "ok")])
+def test_disk_room(monkeypatch, free, state):
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    assert list(doctor.check_folder())[-1].state == state
+
+
+def test_a_folder_that_cannot_be_written_stops_the_course(monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    assert worst(doctor.check_folder()).state == "stops"
+
+
+def test_no_folder_is_a_note(monkeypatch):
+    monkeypatch.setattr(doctor, "project_root", lambda: None)
+    assert worst(doctor.check_folder()).state == "note"
+
+
+def test_requirements_of_extras_are_asked_for_by_name():
+    assert doctor.requirement_faults("attn-course") == []
+    assert doctor.requirement_faults("no-such-package") == ["no-such-package is missing"]
+
+
+@pytest.mark.parametrize(("state", "status"), [("ok", 0), ("note", 0), ("stops", 1)])
+def test_exit_status_and_the_mending_line(monkeypatch, state, status):
+    line = "python -m pip install " + "a-long-name " * 20
+    finding = Finding("thing", "broken [really]", state, line)
+    monkeypatch.setattr(doctor, "examine", lambda: [finding])
+    result = CliRunner().invoke(doctor.command)
+    assert result.exit_code == status
+    assert "broken [really]" in result.output
+    assert f"thing: {line}" in result.output, "the line can be copied whole"
