@@ -177,11 +177,14 @@ def _changing() -> Iterator[dict[str, Any]]:
 
 def _write(where: Path, state: dict[str, Any]) -> None:
     """Replace the file in one step: a crash leaves the old one or the new one."""
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=where.parent, prefix=where.name, suffix=".tmp", delete=False
-    ) as file:
-        json.dump(state, file, ensure_ascii=False, indent=1)
-    os.replace(file.name, where)
+    handle, name = tempfile.mkstemp(dir=where.parent, prefix=where.name, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(state, file, ensure_ascii=False, indent=1)
+        os.replace(name, where)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _complete(state: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,10 @@ import hypothesis
 import jaxtyping
 import pytest
 
-jaxtyping.install_import_hook("attn_course", "beartype.beartype")
+SHAPED = "attention blocks efficient masks models multihead norms positions primer recurrent"
+jaxtyping.install_import_hook(
+    [f"attn_course.{module}" for module in SHAPED.split()], "beartype.beartype"
+)
 
 # the same examples on every run, and no opinion on how fast the machine is
 hypothesis.settings.register_profile(

@@ -12,7 +12,7 @@ from typing import Any
 from attn_course import progress
 from attn_course.checks import catalogue
 from attn_course.checks.exercise import Exercise
-from attn_course.checks.judge import judge, observe
+from attn_course.checks.judging import judge, observe
 from attn_course.checks.report import Report, WrongAnswer, display_bundle, show
 from attn_course.checks.runner import Outcome
 

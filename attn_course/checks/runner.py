@@ -76,13 +76,13 @@ def run(call: Callable[[], Any], inputs: tuple[Any, ...], seconds: float = TIME_
     value, failure = None, None
     with _quiet(printed):
         try:
-            value = _within(call, seconds)
+            value = detached(_within(call, seconds))
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             failure = _describe(error)
     altered = tuple(k for k, pair in enumerate(zip(before, inputs, strict=True)) if _differs(*pair))
-    return Outcome(detached(value), failure, printed.getvalue(), altered)
+    return Outcome(value, failure, printed.getvalue(), altered)
 
 
 def copy_of(value: Any) -> Any:
@@ -97,10 +97,11 @@ def copy_of(value: Any) -> Any:
 
 
 def detached(value: Any) -> Any:
-    """`value` with plain tensors in place of graph-bound ones and of tensor subclasses."""
+    """`value` with plain tensors in place of graph-bound, sparse and subclassed ones."""
     if isinstance(value, Tensor):
         with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-            return value.detach().as_subclass(Tensor).clone()
+            plain = value.detach().as_subclass(Tensor)
+            return plain.clone() if plain.layout == torch.strided else plain.to_dense()
     if isinstance(value, tuple | list):
         return tuple(detached(item) for item in value)
     if isinstance(value, dict):
@@ -119,7 +120,7 @@ def _quiet(printed: io.StringIO):
         torch.enable_grad(),
     ):
         warnings.simplefilter("ignore")
-        torch.manual_seed(0)
+        torch.default_generator.manual_seed(0)
         yield
 
 

@@ -1,0 +1,72 @@
+"""Probes for gradients: an answer whose values are right but whose gradient is lost cannot learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from attn_course.checks.exercise import Answer, Output, Stage, tensors_in
+
+
+def input_gradients(answer: Answer, *args: Any) -> Any:
+    """The gradients of an answer's results with respect to each floating argument.
+
+    What is differentiated is the sum of squares of all that the answer returns. An argument
+    that no gradient reaches gets zeros. One gradient alone is returned bare, several as a tuple.
+    """
+    fresh = [a.detach().clone().requires_grad_() if _is_floating(a) else a for a in args]
+    inputs = [a for a in fresh if _is_floating(a)]
+    results = [t for t in tensors_in(answer(*fresh)) if t.requires_grad]
+    found = (
+        torch.autograd.grad(sum_of_squares(results), inputs, allow_unused=True)
+        if results
+        else [None] * len(inputs)
+    )
+    gradients = tuple(
+        torch.zeros_like(a) if g is None else g.to_dense()  # embeddings may give sparse ones
+        for a, g in zip(inputs, found, strict=True)
+    )
+    return gradients if len(gradients) > 1 else gradients[0]
+
+
+def gradient_stage(
+    draw: Callable[[Generator], Iterable[tuple[Any, ...]]],
+    inputs: tuple[str, ...],
+    axes: dict[str, str],
+) -> Stage:
+    """A stage "gradient": the gradient must reach every floating argument, and be right.
+
+    Args:
+        draw: gives the probes, as for any stage.
+        inputs: the names of the answer's arguments.
+        axes: for each floating argument, in order, its axes, such as `{"query": "b i d"}`.
+    """
+    return Stage(
+        "gradient",
+        draw,
+        "The values are right, but the gradient is not: training could not move what is wrong here.",
+        call=input_gradients,
+        outputs=tuple(Output(f"gradient of {name}", names) for name, names in axes.items()),
+        inputs=inputs,
+    )
+
+
+def sum_of_squares(tensors: Iterable[Tensor]) -> Tensor:
+    """One number that depends on every entry of `tensors`."""
+    return torch.stack([tensor.square().sum() for tensor in tensors]).sum()
+
+
+def detached_inputs(answer: Answer) -> Answer:
+    """The version of `answer` that cuts the gradient, as `.item()`, `.data` and numpy do."""
+
+    def cut(*args: Any) -> Any:
+        return answer(*(a.detach() if _is_floating(a) else a for a in args))
+
+    return cut
+
+
+def _is_floating(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point()

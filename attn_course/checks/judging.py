@@ -1,0 +1,267 @@
+"""From what an answer did to a verdict that names the mistake.
+
+`observe` runs the answer and records outcomes; `judge` compares outcomes with the
+reference's. The two meet only in plain data, so they may live in different processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+import torch
+
+from attn_course.checks import compare
+from attn_course.checks.compare import Expected, describe
+from attn_course.checks.exercise import (
+    Answer,
+    Case,
+    Diagnosis,
+    Exercise,
+    Mistake,
+    Output,
+    Seen,
+    as_float64,
+    call_stage,
+    positional_names,
+)
+from attn_course.checks.report import Report
+from attn_course.checks.runner import TIME_LIMIT, Failure, Outcome, copy_of, detached, run
+
+TOTAL_LIMIT = 30.0
+"""Seconds of wall-clock time for all calls of one answer together."""
+
+SHOWN_NUMBERS = 16
+"""A case with at most this many numbers is shown in full."""
+
+
+def observe(answer: Answer, cases: Sequence[Case]) -> list[Outcome]:
+    """Call `answer` on each case, and on the first one again; stop at the time limit."""
+    outcomes: list[Outcome] = []
+    end = monotonic() + TOTAL_LIMIT
+    for case in [*cases, *cases[:1]]:
+        args = copy_of(case.args)
+        seconds = max(0.1, min(TIME_LIMIT, end - monotonic()))
+        outcomes.append(run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, seconds))
+        failure = outcomes[-1].failure
+        if failure and (failure.timed_out or failure.kind == "NotImplementedError"):
+            break
+    return outcomes
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One case with what the answer did there and what is wrong with it (None: nothing)."""
+
+    case: Case
+    outcome: Outcome
+    expected: Any
+    problem: str | None
+
+
+def judge(exercise: Exercise, cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Report:
+    """The report on an answer, from its outcomes on the cases and on the first one again."""
+    findings = [
+        _examine(exercise, case, outcome) for case, outcome in zip(cases, outcomes, strict=False)
+    ]
+    stages = _stages_passed(exercise, findings)
+    wrong = [f for f in findings if f.problem and not f.case.stage.remark]
+    if wrong:
+        mistake, message = _explain(exercise, findings, wrong)
+        return Report(exercise.name, False, mistake, message, stages=stages)
+    if not _same_outcome(outcomes[0], outcomes[-1], cases[0].dtype):
+        message = (
+            "The same inputs gave another result the second time: "
+            "the function keeps or changes something outside itself between two calls."
+        )
+        return Report(exercise.name, False, None, message, stages=stages)
+    done = f"Right on all {len(findings)} probes ({', '.join(name for name, _ in stages)})."
+    return Report(exercise.name, True, None, done, tuple(_remarks(findings)), stages)
+
+
+def _examine(exercise: Exercise, case: Case, outcome: Outcome) -> Finding:
+    exact = as_float64(copy_of(case.args))
+    expected = detached(call_stage(case.stage, exercise.reference, exact))
+    if outcome.failure:
+        return Finding(case, outcome, expected, _failure_problem(outcome.failure))
+    if outcome.altered:
+        names = _input_names(exercise, case)
+        altered = ", ".join(f"`{names[k]}`" for k in outcome.altered)
+        return Finding(case, outcome, expected, f"the input {altered} is altered in place")
+    wanted = case.stage.outputs or exercise.outputs
+    return Finding(case, outcome, expected, _value_problem(outcome.value, wanted, expected, case))
+
+
+def _value_problem(
+    actual: Any, wanted: tuple[Output, ...], expected: Any, case: Case
+) -> str | None:
+    if len(wanted) == 1:
+        actual, expected = (actual,), (expected,)
+    elif not isinstance(actual, tuple) or len(actual) != len(wanted):
+        names = ", ".join(output.name for output in wanted)
+        return f"it must return ({names}), got {describe(actual)}" + (
+            ": is there a `return`?" if actual is None else ""
+        )
+    for output, value, target in zip(wanted, actual, expected, strict=True):
+        aim = Expected(f"`{output.name}`", tuple(output.axes.split()), target)
+        problem = compare.problem(value, aim, case.dtype)
+        if problem:
+            return problem
+    return None
+
+
+def _failure_problem(failure: Failure) -> str:
+    if failure.timed_out:
+        return f"it did not end within its time limit ({failure.text}): is there an endless loop?"
+    where = f" at `{failure.line}`" if failure.line else ""
+    return f"it raised {failure.kind}: {failure.text or '(no text)'}{where}"
+
+
+def _explain(
+    exercise: Exercise, findings: Sequence[Finding], wrong: Sequence[Finding]
+) -> tuple[str | None, str]:
+    """The cause: a known mistake, a stage's own diagnosis, or where and how it differs."""
+    first = wrong[0]
+    failure = first.outcome.failure
+    if failure and failure.kind == "NotImplementedError":
+        todo = f" ({failure.text})" if failure.text else ""
+        return None, f"Nothing to judge yet: the body still raises NotImplementedError{todo}."
+    if failure and failure.timed_out:
+        return None, _in_words(exercise, first)
+    mistake = _known_mistake(exercise, findings, wrong)
+    if mistake:
+        shown = min(wrong, key=lambda finding: finding.case.size)
+        return mistake.id, f"{mistake.message}\n{_in_words(exercise, shown)}"
+    stage = first.case.stage
+    of_stage = [f for f in wrong if f.case.stage is stage]
+    shown = min(of_stage, key=lambda finding: finding.case.size)
+    diagnosis = _diagnosis(of_stage)
+    if diagnosis:
+        return diagnosis.mistake, f"{diagnosis.message}\n{_in_words(exercise, shown)}"
+    told = _in_words(exercise, shown)
+    # an error or a wrong type speaks for itself; the stage's words are about wrong numbers
+    return None, f"{stage.message}\n{told}" if _comparable(shown) else told
+
+
+def _diagnosis(of_stage: Sequence[Finding]) -> Diagnosis | None:
+    diagnose = of_stage[0].case.stage.diagnose
+    seen = [Seen(f.case.args, f.outcome.value, f.expected) for f in of_stage if _comparable(f)]
+    return diagnose(seen) if diagnose and seen else None
+
+
+def _comparable(finding: Finding) -> bool:
+    """Whether the answer's value has the reference's form, so that a diagnosis may read it."""
+
+    def alike(actual: Any, expected: Any) -> bool:
+        if isinstance(expected, tuple):
+            same_length = isinstance(actual, tuple) and len(actual) == len(expected)
+            return same_length and all(map(alike, actual, expected))
+        if isinstance(expected, torch.Tensor):
+            return isinstance(actual, torch.Tensor) and actual.shape == expected.shape
+        return type(actual) is type(expected)
+
+    return finding.outcome.failure is None and alike(finding.outcome.value, finding.expected)
+
+
+def _known_mistake(
+    exercise: Exercise, findings: Sequence[Finding], wrong: Sequence[Finding]
+) -> Mistake | None:
+    """The mistake that does what the answer does: on all probes, else on the first bad stage."""
+    findings = [f for f in findings if not f.case.stage.remark]
+    stage = wrong[0].case.stage
+    with_value = any(f.outcome.failure is None for f in wrong if f.case.stage is stage)
+    best, most = None, -1
+    for mistake, agrees in _agreements(exercise, findings):
+        if all(agrees):
+            return mistake
+        on_stage = [a for a, f in zip(agrees, findings, strict=True) if f.case.stage is stage]
+        if with_value and all(on_stage) and sum(agrees) > most:
+            best, most = mistake, sum(agrees)
+    return best
+
+
+def _agreements(
+    exercise: Exercise, findings: Sequence[Finding]
+) -> Iterator[tuple[Mistake, list[bool]]]:
+    """Each mistake with, case by case, whether it does what the answer did."""
+    cases = [finding.case for finding in findings]
+    for mistake in exercise.mistakes:
+        if mistake.answer:
+            outcomes = observe(mistake.answer, cases)
+            agrees = [
+                k < len(outcomes) and _same_outcome(outcomes[k], f.outcome, f.case.dtype)
+                for k, f in enumerate(findings)
+            ]
+            yield mistake, agrees
+
+
+def _same_outcome(one: Outcome, other: Outcome, dtype: torch.dtype) -> bool:
+    if one.failure or other.failure:
+        return bool(one.failure and other.failure and one.failure.kind == other.failure.kind)
+    return one.altered == other.altered and compare.same(one.value, other.value, dtype)
+
+
+def _in_words(exercise: Exercise, finding: Finding) -> str:
+    """The inputs, small ones in numbers, and what is wrong there."""
+    names = _input_names(exercise, finding.case)
+    small = finding.case.size <= SHOWN_NUMBERS
+    inputs = ", ".join(
+        f"{name} = {describe(value) if small else _shape_of(value)}"
+        for name, value in zip(names, finding.case.args, strict=False)
+        if value is not None
+    )
+    text = f"With {inputs}: {finding.problem}" if inputs else f"{finding.problem}"
+    text += "" if text.endswith("?") else "."
+    if small and _comparable(finding):
+        wanted = finding.case.stage.outputs or exercise.outputs
+        text += f"\nYours: {_listed(wanted, finding.outcome.value)}"
+        text += f"\nExpected: {_listed(wanted, finding.expected)}"
+    return text
+
+
+def _listed(wanted: tuple[Output, ...], value: Any) -> str:
+    """The outputs by name, in numbers."""
+    values = value if len(wanted) > 1 else (value,)
+    return ", ".join(f"{o.name} = {describe(v)}" for o, v in zip(wanted, values, strict=True))
+
+
+def _shape_of(value: Any) -> str:
+    if isinstance(value, torch.Tensor):
+        return f"{'mask ' if value.dtype == torch.bool else ''}{tuple(value.shape)}"
+    return describe(value)
+
+
+def _input_names(exercise: Exercise, case: Case) -> tuple[str, ...]:
+    if case.stage.inputs:
+        return case.stage.inputs
+    if case.stage.call:
+        return positional_names(case.stage.call)[1:]
+    return exercise.parameters
+
+
+def _stages_passed(exercise: Exercise, findings: Sequence[Finding]) -> tuple[tuple[str, bool], ...]:
+    """Each stage that counts, and whether all its cases were reached and are right."""
+    passed = {}
+    for stage in exercise.stages:
+        if not stage.remark:
+            of_stage = [f for f in findings if f.case.stage is stage]
+            passed[stage.name] = bool(of_stage) and not any(f.problem for f in of_stage)
+    return tuple(passed.items())
+
+
+def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
+    told = set()
+    for finding in findings:
+        stage = finding.case.stage
+        if finding.problem and stage.remark and stage.name not in told:
+            told.add(stage.name)
+            yield f"{stage.message} ({finding.problem})"
+    value = findings[0].outcome.value
+    for tensor in value if isinstance(value, tuple) else (value,):
+        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
+            dtype = findings[0].case.dtype
+            if torch.finfo(tensor.dtype).eps < torch.finfo(dtype).eps:
+                yield f"The inputs are {dtype} and the result is {tensor.dtype}; cast it back."
+                return

@@ -1,0 +1,104 @@
+"""Differences are told by kind, by relation and by axis."""
+
+import math
+
+import pytest
+import torch
+
+from attn_course.checks.compare import Expected, describe, problem, same
+
+F32 = torch.float32
+
+
+def told(actual, target, axes="", dtype=F32):
+    return problem(actual, Expected("`out`", tuple(axes.split()), target), dtype)
+
+
+def grid(*shape):
+    return torch.arange(1.0, 1 + math.prod(shape), dtype=torch.float64).reshape(shape).sin()
+
+
+def test_equal_up_to_the_dtype_is_no_problem():
+    target = grid(3, 4)
+    assert told(target.float(), target) is None
+    assert told(target.half(), target, dtype=torch.float16) is None
+    assert told(target + 1e-3, target) is not None
+    assert told(target + 1e-6, target, dtype=torch.float64) is not None
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda t: 3 * t, "3 times what is expected"),
+        (lambda t: -t, "-1 times"),
+        (lambda t: t + 0.25, "plus 0.25"),
+        (lambda t: t.mT.clone(), "transpose"),
+        (lambda t: t.flip(0), "axis 0 is reversed"),
+        (lambda t: torch.cat([t[:1], t[1:] + grid(2, 3) ** 2]), "only the first query position"),
+        (lambda t: torch.cat([t[:2] + grid(2, 3) ** 2, t[2:]]), "only the last query position"),
+        (
+            lambda t: t + torch.tensor([0.0, 0.1, 0.1]) * t,
+            "only the first key position (0) is right",
+        ),
+        (lambda t: t.masked_fill(torch.eye(3).bool(), math.nan), "NaN at 3 of 9"),
+        (lambda t: t.masked_fill(torch.eye(3).bool(), math.inf), "infinite at 3 of 9"),
+        (lambda t: t[:, :2], "shape (3, 2), expected (3, 3) = (i, j)"),
+        (lambda t: t[None], "axes of size 1"),
+        (lambda t: t.sum(0), "summed or indexed away"),
+        (lambda t: t.long(), "torch.int64"),
+        (lambda t: t.tolist(), "a list of 3"),
+        (lambda _: 0.5, "keep the tensor"),
+        (lambda _: None, "`return`"),
+    ],
+)
+def test_a_tensor_that_differs_is_described(change, words):
+    target = grid(3, 3)
+    assert words in told(change(target), target, "i j")
+
+
+def test_exchanged_axes_are_told_by_their_sizes():
+    assert "exchanged" in told(grid(4, 3), grid(3, 4), "i j")
+
+
+def test_an_inner_stretch_of_positions_is_listed():
+    target, actual = grid(6, 2), grid(6, 2)
+    actual[1:4] += grid(3, 2) ** 2
+    assert "right at position 0, 4, 5, wrong at 1…3" in told(actual, target, "n d")
+
+
+def test_masks_must_be_boolean_and_their_inversion_is_seen():
+    target = torch.ones(3, 3).tril().bool()
+    assert told(target, target, "i j") is None
+    assert "exchanged" in told(~target, target, "i j")
+    assert "torch.bool" in told(target.float(), target, "i j")
+    assert "torch.bool" in told(target.long(), target, "i j")
+
+
+def test_numbers_may_come_as_tensors_of_one():
+    assert told(torch.tensor([0.5]), 0.5) is None
+    assert told(0.5, 0.5) is None
+    assert told(0.75, 0.5) == "`out` is 0.75, expected 0.5"
+    assert "must be a number" in told("0.5", 0.5)
+    assert "must be a number" in told(True, 0.5)
+
+
+def test_plain_values_are_compared_with_their_type():
+    assert told(True, True) is None
+    assert told(torch.tensor(True), True) is None
+    assert "expected True" in told(1, True)
+
+
+def test_same_knows_nan_devices_and_nesting():
+    nan = torch.tensor([math.nan, 1.0])
+    assert same((nan, 2.0), (nan.clone(), 2.0), F32)
+    assert not same(nan, nan.to("meta"), F32)
+    assert not same((nan,), (nan, nan), F32)
+    assert not same(nan, 1.0, F32)
+    assert same(None, None, F32)
+
+
+def test_descriptions_are_short():
+    assert describe(torch.tensor([[1.0, 0.25]])) == "[[1, 0.25]]"
+    assert describe(torch.zeros(3, 5)) == "a tensor of shape (3, 5), torch.float32"
+    assert describe((None, 1)) == "a tuple of 2 (None, 1)"
+    assert len(describe("x" * 500)) < 70

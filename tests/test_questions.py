@@ -1,0 +1,164 @@
+"""Questions keep answers, ask again what was missed, and hold predictions against runs."""
+
+import ipywidgets as widgets
+import pytest
+
+from attn_course import progress, question_views, questions
+from attn_course.questions import parse
+
+COMPILED = {
+    f"q{chapter}{k}": {
+        "chapter": f"{chapter:02d}",
+        "kind": "choice",
+        "prompt": f"What is *{k}*?",
+        "options": [
+            {"text": "one", "right": k % 2 == 0, "why": "because <b>one</b>"},
+            {"text": "two", "right": k % 2 == 1, "why": "because two"},
+        ],
+    }
+    for chapter in (0, 1, 2)
+    for k in range(3)
+} | {
+    "p-number": {
+        "chapter": "02",
+        "kind": "prediction-number",
+        "prompt": "How large?",
+        "low": 0.0,
+        "high": 2.0,
+        "tolerance": 0.1,
+        "unit": "nats",
+    },
+    "p-choice": {
+        "chapter": "02",
+        "kind": "prediction-choice",
+        "prompt": "Which?",
+        "options": [{"text": "shrinks", "why": ""}, {"text": "grows", "why": ""}],
+    },
+}
+
+
+@pytest.fixture(autouse=True)
+def _course(monkeypatch):
+    monkeypatch.setenv("ATTN_COURSE_PROGRESS", progress.MEMORY)
+    monkeypatch.setattr(progress, "_memory", {})
+    compiled = {
+        name: parse(name, entry) for name, entry in json.loads(json.dumps(COMPILED)).items()
+    }
+    monkeypatch.setattr(questions, "_questions", lambda: compiled)
+
+
+def parts(view):
+    kinds = (widgets.RadioButtons, widgets.FloatSlider, widgets.SelectionSlider, widgets.Button)
+    found = {type(child).__name__: child for child in view.children if isinstance(child, kinds)}
+    return found, view.children[-1]
+
+
+def answer(name, index):
+    controls, feedback = parts(question_views.choice_view(questions.get(name)))
+    controls["RadioButtons"].index = index
+    controls["Button"].click()
+    return feedback.value
+
+
+def test_the_chosen_option_explains_itself_and_is_kept():
+    assert "✗" in answer("q01", 0)
+    assert "✓" in answer("q01", 1)
+    assert [given["right"] for given in progress.answers("q01")] == [False, True]
+
+
+def test_html_in_a_text_is_escaped():
+    assert "&lt;b&gt;" in answer("q00", 0)
+
+
+def test_nothing_chosen_is_no_answer():
+    controls, feedback = parts(question_views.choice_view(questions.get("q00")))
+    controls["Button"].click()
+    assert feedback.value == questions.WORDS["choose"]
+    assert progress.answers("q00") == []
+
+
+def test_recall_asks_missed_questions_first_and_known_ones_last():
+    before = [question.id for question in questions.to_recall("02")]
+    assert len(before) == 3
+    assert all(questions.get(name).chapter < "02" for name in before)
+    others = [name for name in COMPILED if name < "q2" and name not in before]
+    for name in before:
+        answer(name, questions.get(name).right)
+    missed = others[0]
+    answer(missed, 1 - questions.get(missed).right)
+    again = [question.id for question in questions.to_recall("02")]
+    assert again[0] == missed
+    assert not set(again) & set(before)
+    answer(missed, questions.get(missed).right)
+    assert questions.to_recall("02")[0].id != missed
+
+
+def test_the_first_chapter_has_nothing_to_recall(capsys):
+    questions.recall("00")
+    assert questions.WORDS["nothing"] in capsys.readouterr().out
+
+
+def commit(name, value, percent):
+    controls, _ = parts(question_views.prediction_view(questions.get(name)))
+    if "RadioButtons" in controls:
+        controls["RadioButtons"].index = value
+    else:
+        controls["FloatSlider"].value = value
+    controls["SelectionSlider"].value = percent
+    controls["Button"].click()
+    return controls
+
+
+def test_a_prediction_is_closed_once_committed():
+    controls = commit("p-number", 0.5, 90)
+    assert all(control.disabled for control in controls.values())
+    again, feedback = parts(question_views.prediction_view(questions.get("p-number")))
+    assert again["FloatSlider"].value == 0.5
+    assert again["FloatSlider"].disabled
+    assert feedback.value == questions.WORDS["before"]
+
+
+@pytest.mark.parametrize(("measured", "right"), [(0.58, True), (0.42, True), (0.7, False)])
+def test_a_number_is_right_within_its_tolerance(measured, right, capsys):
+    commit("p-number", 0.5, 60)
+    questions.reveal("p-number", measured)
+    assert progress.answers("p-number")[-1]["right"] is right
+    assert f"measured: {measured:.3g} nats" in capsys.readouterr().out
+
+
+def test_a_choice_is_revealed_by_index_or_text(capsys):
+    commit("p-choice", 1, 80)
+    questions.reveal("p-choice", "grows")
+    assert progress.answers("p-choice")[-1]["right"]
+    questions.reveal("p-choice", 0)
+    assert not progress.answers("p-choice")[-1]["right"]
+    for wrong in (2, -1, "falls"):
+        with pytest.raises(ValueError, match="index below 2"):
+            questions.reveal("p-choice", wrong)
+
+
+def test_without_a_commitment_the_measurement_is_shown_alone(capsys):
+    questions.reveal("p-number", 1.0)
+    assert questions.WORDS["no_commitment"] in capsys.readouterr().out
+    with pytest.raises(ValueError, match="finite"):
+        questions.reveal("p-number", float("nan"))
+
+
+def test_calibration_counts_by_confidence(capsys):
+    assert questions.calibration() == []
+    commit("p-number", 0.5, 60)
+    commit("p-choice", 1, 100)
+    questions.reveal("p-number", 0.5)
+    questions.reveal("p-choice", 0)
+    assert questions.calibration() == [(60, 1, 1), (100, 0, 1)]
+    assert "60 % sure: right 1 of 1" in capsys.readouterr().out
+
+
+def test_an_unknown_question_is_an_error():
+    with pytest.raises(ValueError, match="'nope'"):
+        questions.quiz("nope")
+
+
+def test_without_a_notebook_the_question_is_text(capsys):
+    questions.quiz("q00")
+    assert "○ one" in capsys.readouterr().out
