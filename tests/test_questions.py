@@ -41,9 +41,7 @@ COMPILED = {
 def _course(monkeypatch):
     monkeypatch.setenv("ATTN_COURSE_PROGRESS", progress.MEMORY)
     monkeypatch.setattr(progress, "_memory", {})
-    compiled = {
-        name: parse(name, entry) for name, entry in json.loads(json.dumps(COMPILED)).items()
-    }
+    compiled = {name: parse(name, entry) for name, entry in COMPILED.items()}
     monkeypatch.setattr(questions, "_questions", lambda: compiled)
 
 
