@@ -183,7 +183,8 @@ class MultiHeadAttention(nn.Module):
             ("value", value, self.W_v),
         ):
             if x.ndim != 3 or x.shape[-1] != linear.in_features:
-                raise ValueError(f"{name} must be (b, n, {linear.in_features}), got {x.shape}")
+                wanted = f"(b, n, {linear.in_features})"
+                raise ValueError(f"{name} must be {wanted}, got {tuple(x.shape)}")
         if query.shape[0] != key.shape[0] or key.shape[:2] != value.shape[:2]:
             raise ValueError(
                 "query, key and value must agree in batch, key and value in length, got "
@@ -206,9 +207,9 @@ class MultiHeadAttention(nn.Module):
             bias=other.in_proj_bias is not None,
             kdim=other.kdim,
             vdim=other.vdim,
-        )
+        ).to(other.out_proj.weight)
         copy_pairs(attention_pairs(ours, other))
-        return ours.to(other.out_proj.weight).train(other.training)
+        return ours.train(other.training)
 
     def to_torch(self) -> nn.MultiheadAttention:
         """Return an `nn.MultiheadAttention` (batch first) with copies of the weights.
@@ -228,9 +229,9 @@ class MultiHeadAttention(nn.Module):
             kdim=self.W_k.in_features,
             vdim=self.W_v.in_features,
             batch_first=True,
-        )
+        ).to(self.W_o.weight)
         copy_pairs([(theirs, ours) for ours, theirs in attention_pairs(self, other)])
-        return other.to(self.W_o.weight).train(self.training)
+        return other.train(self.training)
 
 
 @contextmanager

@@ -31,9 +31,9 @@ class TorchExchange(nn.Module):
         """
         if not isinstance(other, cls.torch_class):
             raise ValueError(f"{cls.__name__} is made from {cls.torch_class}, got {type(other)}")
-        ours = cls(**_block_settings(other))
+        ours = cls(**_block_settings(other)).to(next(other.parameters()))
         copy_pairs(ours._pairs(other))
-        return ours.to(next(other.parameters())).train(other.training)
+        return ours.train(other.training)
 
     def to_torch(self) -> Any:
         """Return PyTorch's layer (batch first) with copies of the weights.
@@ -41,9 +41,9 @@ class TorchExchange(nn.Module):
         Raises ValueError for what it cannot express: SwiGLU, another norm than LayerNorm,
         positions in attention, shared key heads, a bias in some places only.
         """
-        other = self.torch_class(**_layer_settings(self))
+        other = self.torch_class(**_layer_settings(self)).to(next(self.parameters()))
         copy_pairs([(theirs, ours) for ours, theirs in self._pairs(other)])
-        return other.to(next(self.parameters())).train(self.training)
+        return other.train(self.training)
 
     def _pairs(self, other: nn.Module) -> Pairs:
         pairs: Pairs = []

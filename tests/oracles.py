@@ -1,6 +1,7 @@
 """What the tests of the attention modules share: random numbers, gradients, closeness."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 
 import torch
 from hypothesis import strategies as st
@@ -43,5 +44,14 @@ def randomise(module: torch.nn.Module, seed: int = 0) -> torch.nn.Module:
     with torch.no_grad():
         for parameter in module.parameters():
             noise = torch.randn(parameter.shape, dtype=torch.float64, generator=generator)
-            parameter.copy_(parameter + 0.3 * noise)
+            parameter.copy_(0.4 * noise)
     return module
+
+
+def gradients_as_weights(module: torch.nn.Module) -> torch.nn.Module:
+    """A copy that holds the gradient of each parameter in its place."""
+    copy = deepcopy(module)
+    for parameter, original in zip(copy.parameters(), module.parameters(), strict=True):
+        assert original.grad is not None
+        parameter.data = original.grad
+    return copy
