@@ -102,7 +102,8 @@ def _plain_problem(actual: Any, expected: Expected) -> str | None:
         if isinstance(actual, Tensor) and actual.numel() == 1:
             actual = actual.item()
         if not is_number(actual):
-            return f"{expected.name} must be a number, got {describe(actual)}"
+            missing = ": is there a `return`?" if actual is None else ""
+            return f"{expected.name} must be a number, got {describe(actual)}{missing}"
         if close(_scalar(actual), _scalar(expected.value), torch.float32):
             return None
         return f"{expected.name} is {number(actual)}, expected {number(expected.value)}"
@@ -209,9 +210,15 @@ def _by_axis(right: Tensor, axes: Sequence[str]) -> str | None:
         good = whole.nonzero().flatten().tolist()
         if size > 1 and 0 < len(good) < size:
             bad = [k for k in range(size) if k not in good]
-            return _split_in_words(AXIS_WORDS.get(name, f"index along axis {axis}"), good, bad)
+            return _split_in_words(_axis_word(axis, name), good, bad)
     share = right.to(torch.float64).mean().item()
     return f"{share:.0%} of its numbers are right, spread over all axes" if share else None
+
+
+def _axis_word(axis: int, name: str) -> str:
+    """How an index along an axis is called: a name of several letters speaks for itself."""
+    spoken = name.replace("_", " ") if len(name) > 1 else f"index along axis {axis}"
+    return AXIS_WORDS.get(name, spoken)
 
 
 def _split_in_words(word: str, good: list[int], bad: list[int]) -> str:

@@ -187,11 +187,15 @@ def _agreements(
 ) -> Iterator[tuple[Mistake, list[bool]]]:
     """Each mistake with, case by case, whether it does what the answer did."""
     cases = [finding.case for finding in findings]
+    # RuntimeError on every probe is no fingerprint: then the error's text must agree too
+    always = all(finding.outcome.failure for finding in findings)
     for mistake in exercise.mistakes:
         if mistake.answer:
             outcomes = observe(mistake.answer, cases)
             agrees = [
-                k < len(outcomes) and _same_outcome(outcomes[k], f.outcome, f.case.dtype)
+                k < len(outcomes)
+                and _same_outcome(outcomes[k], f.outcome, f.case.dtype)
+                and (not always or _same_text(outcomes[k], f.outcome))
                 for k, f in enumerate(findings)
             ]
             yield mistake, agrees
@@ -201,6 +205,10 @@ def _same_outcome(one: Outcome, other: Outcome, dtype: torch.dtype) -> bool:
     if one.failure or other.failure:
         return bool(one.failure and other.failure and one.failure.kind == other.failure.kind)
     return one.altered == other.altered and compare.same(one.value, other.value, dtype)
+
+
+def _same_text(one: Outcome, other: Outcome) -> bool:
+    return bool(one.failure and other.failure and one.failure.text == other.failure.text)
 
 
 def _in_words(exercise: Exercise, finding: Finding) -> str:

@@ -66,6 +66,13 @@ def test_an_inner_stretch_of_positions_is_listed():
     assert "right at position 0, 4, 5, wrong at 1…3" in told(actual, target, "n d")
 
 
+def test_an_axis_with_a_name_of_words_is_called_by_it():
+    target, actual = grid(3, 2), grid(3, 2)
+    actual[2] += 1
+    assert "only the last row of a (2) is wrong" in told(actual, target, "row_of_a d")
+    assert "only the last index along axis 0 (2) is wrong" in told(actual, target, "k d")
+
+
 def test_masks_must_be_boolean_and_their_inversion_is_seen():
     target = torch.ones(3, 3).tril().bool()
     assert told(target, target, "i j") is None
@@ -79,6 +86,7 @@ def test_numbers_may_come_as_tensors_of_one():
     assert told(0.5, 0.5) is None
     assert told(0.75, 0.5) == "`out` is 0.75, expected 0.5"
     assert "must be a number" in told("0.5", 0.5)
+    assert "`return`" in told(None, 0.5)
     assert "must be a number" in told(True, 0.5)
 
 

@@ -1,0 +1,388 @@
+"""Exercise 0.2, cross_entropy: its probes and its known mistakes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Generator, Tensor
+
+from attn_course.checks.exercise import (
+    Answer,
+    Diagnosis,
+    Exercise,
+    Mistake,
+    Output,
+    Seen,
+    Stage,
+    normal,
+    tenths,
+)
+from attn_course.checks.gradients import detached_inputs, gradient_stage
+from attn_course.primer import cross_entropy
+
+# -- probes -----------------------------------------------------------------------------------
+
+
+def draw_one_row(rng: Generator) -> Iterator[tuple]:
+    """A single row: the mean over rows cannot go wrong yet."""
+    yield tenths(rng, 1, 3), torch.tensor([2])
+    yield 2 * normal(rng, 1, 5), torch.tensor([1])
+
+
+def draw_rows(rng: Generator) -> Iterator[tuple]:
+    """Several rows, sizes different and equal: as many rows as classes hides wrong axes.
+
+    Some classes occur twice: over a permutation of the classes, sums that belong to other
+    rows would have the right mean.
+    """
+    yield tenths(rng, 2, 3), torch.tensor([2, 0])
+    yield tenths(rng, 3, 3), torch.tensor([1, 2, 1])
+    yield 2 * normal(rng, 7, 4), torch.tensor([3, 0, 2, 2, 1, 3, 0])
+    yield 2 * normal(rng, 5, 5), torch.tensor([4, 0, 4, 2, 1])
+
+
+def draw_large(_rng: Generator) -> Iterator[tuple]:
+    """Logits in the thousands, a probability that is 0 in float32, rows far from each other."""
+    yield torch.tensor([[1000.0, 999.0]]), torch.tensor([1])
+    yield torch.tensor([[1000.0, 0.0]]), torch.tensor([1])
+    yield torch.tensor([[1000.0, 999.0], [-1000.0, -1001.0]]), torch.tensor([1, 0])
+
+
+def read_factor(seen: Sequence[Seen]) -> Diagnosis | None:
+    """The same factor for every single row: a division by a number that was written down."""
+    factors = [float(probe.actual) / float(probe.expected) for probe in seen]
+    if len(seen) < 2 or not 0 < factors[0] < 1 or max(factors) - min(factors) > 1e-3:
+        return None
+    return Diagnosis(
+        f"A single row gives 1/{1 / factors[0]:.3g} of its loss: the sum is divided by a fixed "
+        "number, not by the number of rows that came in.",
+        "divided-by-fixed-number",
+    )
+
+
+def read_ceiling(seen: Sequence[Seen]) -> Diagnosis | None:
+    """A finite loss that is far too small: a constant under the logarithm caps it."""
+    probe = seen[0]
+    loss, expected = float(probe.actual), float(probe.expected)
+    if not 0 < loss < expected / 2:
+        return None
+    return Diagnosis(
+        f"One row's loss never exceeds about {loss:.3g}, however wrong it is: a constant of "
+        f"about {math.exp(-loss):.0e} inside the logarithm caps it, and the gradient beyond "
+        "is lost. Take the logarithm of the softmax on paper first.",
+        "constant-in-log",
+    )
+
+
+# -- known-wrong versions ---------------------------------------------------------------------
+
+
+def log_probs(logits: Tensor) -> Tensor:
+    """What the mistakes below share with the reference."""
+    return logits.log_softmax(dim=-1)
+
+
+def of_targets(table: Tensor, targets: Tensor) -> Tensor:
+    """The entry of each row's target."""
+    return table[torch.arange(len(targets)), targets]
+
+
+def naive_probs(logits: Tensor) -> Tensor:
+    """A softmax that exponentiates the logits as they are."""
+    return logits.exp() / logits.exp().sum(dim=-1, keepdim=True)
+
+
+def one_maximum_for_all(logits: Tensor, targets: Tensor) -> Tensor:
+    """Subtracts the largest logit of the whole table, not of each row."""
+    shifted = logits - logits.max()
+    return -of_targets(shifted - shifted.exp().sum(dim=-1, keepdim=True).log(), targets).mean()
+
+
+def softmax_of_all(logits: Tensor, targets: Tensor) -> Tensor:
+    """One softmax over the whole table."""
+    return -of_targets(logits - logits.flatten().logsumexp(dim=0), targets).mean()
+
+
+def binary(logits: Tensor, targets: Tensor) -> Tensor:
+    """Adds −log(1 − p) of the other classes."""
+    probs = logits.softmax(dim=-1)
+    right = F.one_hot(targets, logits.shape[-1]).to(logits.dtype)
+    return -(right * probs.log() + (1 - right) * (1 - probs).log()).sum(dim=-1).mean()
+
+
+def squared_error(logits: Tensor, targets: Tensor) -> Tensor:
+    """Compares probabilities and one-hot targets by their squared difference."""
+    right = F.one_hot(targets, logits.shape[-1]).to(logits.dtype)
+    return (logits.softmax(dim=-1) - right).square().mean()
+
+
+def averaged_before_the_log(logits: Tensor, targets: Tensor) -> Tensor:
+    """Takes the logarithm of the mean, not the mean of the logarithms."""
+    return -of_targets(logits.softmax(dim=-1), targets).mean().log()
+
+
+def in_place(logits: Tensor, targets: Tensor) -> Tensor:
+    """Subtracts the maximum in the caller's own tensor."""
+    logits -= logits.max(dim=-1, keepdim=True).values
+    return cross_entropy(logits, targets)
+
+
+def divided_by(count: int) -> Answer:
+    """A version that knows its batch size by heart."""
+    return lambda logits, targets: -of_targets(log_probs(logits), targets).sum() / count
+
+
+def capped(constant: float) -> Answer:
+    """A version with a constant under the logarithm."""
+    return lambda logits, targets: (
+        -(of_targets(logits.softmax(dim=-1), targets) + constant).log().mean()
+    )
+
+
+EXERCISE = Exercise(
+    number="0.2",
+    reference=cross_entropy,
+    outputs=(Output("loss"),),
+    difficulty=2,
+    minutes=20,
+    points=3,
+    may_use="torch and einops, but no ready-made cross_entropy or nll_loss",
+    stages=(
+        Stage(
+            "one row",
+            draw_one_row,
+            "For one row the loss is −log of the probability that the softmax gives the target.",
+            diagnose=read_factor,
+        ),
+        Stage(
+            "several rows",
+            draw_rows,
+            "A single row is right; over several rows the loss should be their mean.",
+        ),
+        gradient_stage(draw_rows, ("logits", "targets"), {"logits": "row class"}),
+        Stage(
+            "large logits",
+            draw_large,
+            "Logits in the thousands break it. The softmax does not change when the same number "
+            "is taken from all logits of a row, and log(exp(x)) need not be computed at all.",
+            diagnose=read_ceiling,
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "sign-lost",
+            "The minus sign is missing: this is the mean log-probability, which is never "
+            "positive. Descending on it would make the right class less likely.",
+            lambda x, t: of_targets(log_probs(x), t).mean(),
+        ),
+        Mistake(
+            "sum-not-mean",
+            "The losses of the rows are added up, not averaged: the loss grows with the batch.",
+            lambda x, t: -of_targets(log_probs(x), t).sum(),
+        ),
+        Mistake(
+            "not-averaged",
+            "One loss for each row comes back; their mean is asked for.",
+            lambda x, t: -of_targets(log_probs(x), t),
+        ),
+        Mistake(
+            "axis-kept",
+            "The number is right but keeps an axis of size 1; a loss has no axes.",
+            lambda x, t: cross_entropy(x, t)[None],
+        ),
+        Mistake(
+            "mean-over-classes-too",
+            "The sum is divided by rows times classes. The zeros of the wrong classes are no "
+            "observations: divide by the number of rows.",
+            lambda x, t: -of_targets(log_probs(x), t).mean() / x.shape[1],
+        ),
+        Mistake(
+            "divided-by-classes",
+            "The sum is divided by the number of classes, not by the number of rows.",
+            lambda x, t: -of_targets(log_probs(x), t).sum() / x.shape[1],
+        ),
+        Mistake(
+            "log-forgotten",
+            "The probabilities of the targets are averaged without a logarithm.",
+            lambda x, t: -of_targets(x.softmax(dim=-1), t).mean(),
+        ),
+        Mistake(
+            "log-of-mean",
+            "The probabilities are averaged first and the logarithm is taken of the mean; "
+            "the mean of the logarithms is another number.",
+            averaged_before_the_log,
+        ),
+        Mistake(
+            "softmax-forgotten",
+            "The logits are taken for log-probabilities: nothing makes the classes of a row "
+            "compete. Where is the softmax?",
+            lambda x, t: -of_targets(x, t).mean(),
+        ),
+        Mistake(
+            "log-of-logits",
+            "The logarithm is taken of the logits, which may be negative; it belongs on "
+            "the probabilities that the softmax makes of them.",
+            lambda x, t: -of_targets(x, t).log().mean(),
+        ),
+        Mistake(
+            "exp-forgotten",
+            "The logits are divided by their sum: the softmax divides their exponentials.",
+            lambda x, t: -of_targets(x / x.sum(dim=-1, keepdim=True), t).log().mean(),
+        ),
+        Mistake(
+            "softmax-twice",
+            "The softmax is taken twice: log_softmax (like every ready-made cross-entropy) "
+            "wants logits, and gets probabilities.",
+            lambda x, t: -of_targets(log_probs(x.softmax(dim=-1)), t).mean(),
+        ),
+        Mistake(
+            "sigmoid-for-softmax",
+            "Each logit gets a probability of its own (a sigmoid); the classes of a row should "
+            "share a probability of 1.",
+            lambda x, t: -of_targets(F.logsigmoid(x), t).mean(),
+        ),
+        Mistake(
+            "softmax-over-rows",
+            "The softmax runs over the rows: for one class the probabilities sum to one, but "
+            "for one row they do not.",
+            lambda x, t: -of_targets(x.log_softmax(dim=0), t).mean(),
+        ),
+        Mistake(
+            "sums-misaligned",
+            "The sum over the classes has lost its axis, so the sum of row k meets column k. "
+            "With keepdim=True it stays a column, (n, 1), and fits its own row.",
+            lambda x, t: -of_targets(x - x.logsumexp(dim=-1), t).mean(),
+        ),
+        Mistake(
+            "softmax-over-all",
+            "One softmax runs over the whole table; each row needs its own sum.",
+            softmax_of_all,
+        ),
+        Mistake(
+            "base-two",
+            "The logarithm has base 2 (bits); the loss is asked for in nats, base e.",
+            lambda x, t: -of_targets(log_probs(x), t).mean() / math.log(2),
+        ),
+        Mistake(
+            "divided-by-fixed-number",
+            "The sum is divided by a fixed number.",
+            examples=tuple(divided_by(count) for count in (4, 32, 100)),
+        ),
+        Mistake(
+            "every-target-in-every-row",
+            "Each row is read at the targets of all rows: indexing with `[:, targets]` gives "
+            "(n, n). Row k should be read at target k only.",
+            lambda x, t: -log_probs(x)[:, t].mean(),
+        ),
+        Mistake(
+            "index-exchanged",
+            "Rows and classes are exchanged in the index: the first axis counts the rows.",
+            lambda x, t: -log_probs(x)[t, torch.arange(len(t))].mean(),
+        ),
+        Mistake(
+            "class-off-by-one",
+            "The class before the target is read: classes count from 0, as indices do.",
+            lambda x, t: -of_targets(log_probs(x), t - 1).mean(),
+        ),
+        Mistake(
+            "all-classes-averaged",
+            "The targets make no difference: −log p is averaged over all classes.",
+            lambda x, t: -log_probs(x).mean(),
+        ),
+        Mistake(
+            "entropy",
+            "The targets make no difference: this is the entropy of the predictions.",
+            lambda x, t: -(x.softmax(dim=-1) * log_probs(x)).sum(dim=-1).mean(),
+        ),
+        Mistake(
+            "best-class",
+            "The targets make no difference: the likeliest class is taken for the right one.",
+            lambda x, t: -log_probs(x).max(dim=-1).values.mean(),
+        ),
+        Mistake(
+            "first-row-only",
+            "Only the first row counts: does a `return` stand inside the loop?",
+            lambda x, t: -log_probs(x)[0, t[0]],
+        ),
+        Mistake(
+            "last-row-only",
+            "Only the last row counts: does the loop overwrite instead of adding up?",
+            lambda x, t: -log_probs(x)[-1, t[-1]],
+        ),
+        Mistake(
+            "accuracy",
+            "This is the share of rows whose largest logit is the target: accuracy, no loss.",
+            lambda x, t: (x.argmax(dim=-1) == t).to(x.dtype).mean(),
+        ),
+        Mistake(
+            "perplexity",
+            "This is exp of the loss, the perplexity.",
+            lambda x, t: cross_entropy(x, t).exp(),
+        ),
+        Mistake(
+            "squared-error",
+            "This is the squared difference of probabilities and one-hot targets.",
+            squared_error,
+        ),
+        Mistake(
+            "binary-cross-entropy",
+            "−log(1 − p) of the wrong classes is added. The softmax has seen to them already: "
+            "only the target's term counts.",
+            binary,
+        ),
+        Mistake(
+            "detached",
+            "The numbers are right, but the loss is cut off from the logits, so nothing can "
+            "learn from it: keep tensors all the way (no item, tolist, numpy, detach, "
+            "torch.tensor(…)).",
+            detached_inputs(cross_entropy),
+        ),
+        Mistake(
+            "number-returned",
+            "A plain number comes back, cut off from the logits, so nothing can learn from it: "
+            "return the tensor.",
+            lambda x, t: cross_entropy(x, t).item(),
+        ),
+        Mistake(
+            "overflow",
+            "exp of a logit of 1000 is infinite, and infinite / infinite is no number. The "
+            "softmax does not change when the same number is taken from all logits of a row.",
+            lambda x, t: -of_targets(naive_probs(x), t).log().mean(),
+        ),
+        Mistake(
+            "log-of-zero",
+            "A probability below the smallest float32 number became 0, and its logarithm is "
+            "infinite. Simplify log(exp(x) / Σ exp) on paper: no probability is needed.",
+            lambda x, t: -of_targets(x.softmax(dim=-1), t).log().mean(),
+        ),
+        Mistake(
+            "one-maximum-for-all",
+            "The largest logit of the whole table is subtracted everywhere, so the exponentials "
+            "of a row far below it are all 0: each row needs its own largest logit.",
+            one_maximum_for_all,
+        ),
+        Mistake(
+            "constant-in-log",
+            "A constant is added under the logarithm, which caps the loss.",
+            examples=(capped(1e-8), capped(1e-9), capped(1e-12), capped(1e-20)),
+        ),
+        Mistake(
+            "logits-altered",
+            "The caller's logits are changed in place (`-=` writes into them).",
+            in_place,
+        ),
+    ),
+    hints=(
+        "Three steps: log-probabilities (n, classes), the one of each row's target (n), minus "
+        "their mean. Do the first row on paper.",
+        "log of exp(x) / Σ exp(x) is x − log Σ exp(x). Torch has the second part as one function, "
+        "and it keeps large numbers from overflowing.",
+        "To read each row at its own target, index with two lists of the same length, row numbers "
+        "and targets, or use gather along the last axis. Then the minus sign and the mean.",
+    ),
+)
+
+EXERCISES = (EXERCISE,)
