@@ -24,7 +24,7 @@ State = Literal["ok", "note", "stops"]
 TESTED_PYTHON = ((3, 11), (3, 13))
 LEAST_DISK_GB = 0.2  # notebooks, checkpoints and the progress file
 ENOUGH_DISK_GB = 1.0
-CHINESE = "中"  # chapter 08 writes dates in Chinese
+SCRIPTS = {"Latin": "ğż", "Cyrillic": "Ж", "Chinese": "年月日", "Arabic": "يناير"}
 LAB_EXTENSIONS = {
     "@jupyter-widgets/jupyterlab-manager": "jupyterlab_widgets",
     "anywidget": "anywidget",
@@ -186,24 +186,24 @@ def check_nbval() -> Iterable[Finding]:
 
 
 def check_fonts() -> Iterable[Finding]:
-    """A font with Chinese characters, for the pictures of chapter 08."""
+    """Fonts for the scripts in which chapter 08 writes dates."""
     try:
-        from matplotlib import get_cachedir
+        from attn_course.plots.fonts import missing_glyphs
 
-        name = font_with(CHINESE)
+        missing = missing_glyphs(SCRIPTS.values())
     except Exception as error:  # no matplotlib, or one that does not import
         yield Finding("fonts", f"cannot be listed: {_first_line(error)}", "note", _install_line())
         return
-    if name is None:
+    without = [name for name, sample in SCRIPTS.items() if set(sample) & set(missing)]
+    if without:
         yield Finding(
             "fonts",
-            f"none has {CHINESE}: boxes stand for Chinese characters in pictures",
+            f"none for {', '.join(without)}: boxes stand for its characters in pictures",
             "note",
-            "install Noto Sans CJK (Debian, Ubuntu: sudo apt install fonts-noto-cjk), "
-            f"then: rm -r '{get_cachedir()}'",
+            "install Noto (Debian, Ubuntu: sudo apt install fonts-noto-cjk fonts-noto-core)",
         )
     else:
-        yield Finding("fonts", f"{name} has {CHINESE}")
+        yield Finding("fonts", f"there is one for each of {', '.join(SCRIPTS)}")
 
 
 def check_folder() -> Iterable[Finding]:
@@ -262,22 +262,6 @@ def _applies(requirement: Requirement, extra: str) -> bool:
         return not extra
     always = requirement.marker.evaluate({"extra": ""})
     return not always and requirement.marker.evaluate({"extra": extra}) if extra else always
-
-
-def font_with(character: str) -> str | None:
-    """The name of an installed font that has a glyph for `character`, or None."""
-    from matplotlib.font_manager import fontManager, get_font
-
-    for entry in fontManager.ttflist:
-        # matplotlib's font of last resort has a box for everything.
-        if entry.name.startswith("Last Resort"):
-            continue
-        try:
-            if get_font(entry.fname).get_char_index(ord(character)):
-                return entry.name
-        except (OSError, RuntimeError):  # a font deleted since it was listed, or a broken one
-            continue
-    return None
 
 
 def _version(distribution: str) -> str:

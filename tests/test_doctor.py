@@ -3,16 +3,20 @@
 import os
 import shutil
 import sys
+import unicodedata
 from importlib import metadata
 from types import SimpleNamespace
 
 import pytest
 import torch
+from babel.dates import get_month_names
 from click.testing import CliRunner
 from jupyterlab_server import config
 
 from attn_course import doctor
 from attn_course.doctor import Finding
+from attn_course.plots import fonts
+from attn_course.tasks.dates import LANGUAGES
 
 
 @pytest.fixture
@@ -179,15 +183,20 @@ def test_no_gpu_is_no_problem(monkeypatch):
     assert worst(doctor.check_torch()).state == "ok"
 
 
-def test_missing_chinese_glyphs_are_a_note(monkeypatch):
-    monkeypatch.setattr(doctor, "font_with", lambda character: None)
-    assert only(doctor.check_fonts()).state == "note"
+def test_missing_glyphs_are_a_note_that_names_the_script(monkeypatch):
+    monkeypatch.setattr(fonts, "missing_glyphs", lambda texts: "年")
+    finding = only(doctor.check_fonts())
+    assert finding.state == "note"
+    assert "Chinese" in finding.found
+    assert "Cyrillic" not in finding.found
 
 
-def test_a_font_is_known_by_its_glyphs():
-    assert doctor.font_with("A") is not None
-    # A private-use code point; matplotlib's font of last resort has a box even for it.
-    assert doctor.font_with("\U0010fffd") is None
+def test_each_script_of_the_dates_has_a_sample():
+    """The doctor asks for a glyph of every script that a date of chapter 08 is written in."""
+    letters = {c for language in LANGUAGES for c in get_month_names(locale=language)[1]}
+    scripts = {unicodedata.name(c).split()[0] for c in letters if c.isalpha()}
+    sampled = {unicodedata.name(c).split()[0] for text in doctor.SCRIPTS.values() for c in text}
+    assert scripts <= sampled
 
 
 @pytest.mark.parametrize(("free", "state"), [(50e6, "stops"), (0.6e9, "note"), (40e9, "ok")])
