@@ -3,6 +3,7 @@
 from attn_course.plots.curves import learning_curves, line_plot
 from attn_course.plots.live import Choices, LiveFigure, Slider, live_figure, live_figures
 from attn_course.plots.maps import draw_map, head_maps, heat_map
+from attn_course.plots.model import entropy_by_head, gradient_flow, gradient_norms
 from attn_course.plots.picture import Picture
 from attn_course.plots.words import WORDS
 
@@ -13,6 +14,9 @@ __all__ = [
     "Picture",
     "Slider",
     "draw_map",
+    "entropy_by_head",
+    "gradient_flow",
+    "gradient_norms",
     "head_maps",
     "heat_map",
     "learning_curves",

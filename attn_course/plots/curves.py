@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter, ScalarFormatter
 
-from attn_course.plots.fonts import family_for, note_missing
+from attn_course.plots.fonts import family_for, laid_out, note_missing
 from attn_course.plots.maps import as_array
 from attn_course.plots.picture import COLOURS, MARKERS, Picture, new_figure, style
 from attn_course.plots.words import WORDS
@@ -43,7 +43,7 @@ def line_plot(
         for number, (name, values) in enumerate(series.items()):
             _draw_line(axes, positions, values, name, number)
         axes.set(xlabel=x_label, ylabel=y_label)
-        axes.set_title(title, family=family_for([title]))
+        axes.set_title(laid_out(title), family=family_for([title]))
         _scale(axes, positions, log_x, log_y)
         if y_limits is not None:
             axes.set_ylim(*y_limits)
@@ -81,11 +81,15 @@ def learning_curves(
         for number, (name, history) in enumerate(histories.items()):
             steps, values = _curve(name, history, metric, smooth)
             axes.plot(
-                steps, values, color=COLOURS[number % len(COLOURS)], label=name, linewidth=1.4
+                steps,
+                values,
+                color=COLOURS[number % len(COLOURS)],
+                label=laid_out(name),
+                linewidth=1.4,
             )
         y_label = WORDS.get(metric, metric)
         axes.set(xlabel=WORDS["steps"], ylabel=y_label)
-        axes.set_title(title, family=family_for([title]))
+        axes.set_title(laid_out(title), family=family_for([title]))
         axes.set_yscale("log" if log_y else "linear")
         axes.legend(frameon=False, prop={"family": family_for(histories)})
         note_missing(figure, [*histories, title])
@@ -104,7 +108,7 @@ def _draw_line(axes: Axes, x: np.ndarray, values: Any, name: str, number: int) -
     runs = np.atleast_2d(array)
     colour = COLOURS[number % len(COLOURS)]
     marker = MARKERS[number % len(MARKERS)] if len(x) <= 40 else None
-    axes.plot(x, runs.mean(axis=0), color=colour, marker=marker, markersize=5, label=name)
+    axes.plot(x, runs.mean(axis=0), color=colour, marker=marker, markersize=5, label=laid_out(name))
     if len(runs) > 1:
         axes.fill_between(x, runs.min(axis=0), runs.max(axis=0), color=colour, alpha=0.2, lw=0)
 

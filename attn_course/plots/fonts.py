@@ -1,8 +1,10 @@
 """Fonts for labels in any script: what is installed is searched for the glyphs that are needed."""
 
+import re
 from collections.abc import Iterable
 from functools import cache
 
+import matplotlib
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
@@ -11,6 +13,13 @@ from attn_course.plots.words import WORDS
 
 _BASE = "DejaVu Sans"  # comes with matplotlib
 _PREFERRED = ("Noto Sans", "WenQuanYi", "PingFang", "Hiragino", "Microsoft YaHei", "Arial Unicode")
+
+# From 3.11 on matplotlib lays out text itself (libraqm); before it sets one character after
+# another from left to right.
+_LAYS_OUT = matplotlib.__version_info__ >= (3, 11)
+_RTL = "[\u0590-\u065f\u066e-\u06ef\u06fa-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+"  # but for digits
+_STRETCH = re.compile(rf"{_RTL}(?:\W+{_RTL})*")
+_LETTER = re.compile(r".[\u0300-\u036f\u0591-\u05c7\u064b-\u065f]*", re.DOTALL)
 
 
 def family_for(texts: Iterable[str]) -> list[str]:
@@ -23,6 +32,17 @@ def family_for(texts: Iterable[str]) -> list[str]:
     return families
 
 
+def laid_out(text: str, *, by_matplotlib: bool = _LAYS_OUT) -> str:
+    """Return a label so that it reads rightly also where matplotlib does not order it.
+
+    Stretches of right-to-left script are turned round, each base letter together
+    with its marks. Arabic letters stay unjoined then; matplotlib 3.11 joins them.
+    """
+    if by_matplotlib:
+        return text
+    return _STRETCH.sub(lambda stretch: "".join(_LETTER.findall(stretch[0])[::-1]), text)
+
+
 def missing_glyphs(texts: Iterable[str]) -> str:
     """Return the characters of `texts` that no installed font has."""
     return "".join(c for c in sorted(_needed(texts)) if _family_with(c) is None)
@@ -33,7 +53,8 @@ def note_missing(figure: Figure, texts: Iterable[str]) -> None:
     missing = missing_glyphs(texts)
     if missing:
         shown = " ".join(f"U+{ord(c):04X}" for c in missing[:3])
-        figure.supxlabel(WORDS["no_font"].format(missing=shown), fontsize=7)
+        note = WORDS["no_font"].format(missing=shown)
+        figure.supxlabel(f"{figure.get_supxlabel()}\n{note}".strip(), fontsize=8)
 
 
 def _needed(texts: Iterable[str]) -> set[str]:

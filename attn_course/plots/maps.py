@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
-from attn_course.plots.fonts import family_for, note_missing
+from attn_course.plots.fonts import family_for, laid_out, note_missing
 from attn_course.plots.picture import DIVERGING, SEQUENTIAL, Picture, new_figure, style
 from attn_course.plots.words import WORDS
 
@@ -55,7 +55,7 @@ def heat_map(
         axes = figure.add_subplot()
         image = draw_map(axes, values, limits, row_labels, column_labels)
         axes.set(xlabel=column_axis, ylabel=row_axis)
-        axes.set_title(title, family=family_for([title]))
+        axes.set_title(laid_out(title), family=family_for([title]))
         figure.colorbar(image, ax=axes, label=value, shrink=0.9)
         if write:
             _write_numbers(axes, image, values)
@@ -104,7 +104,7 @@ def head_maps(
         grid = figure.subplots(high, wide, sharex=True, sharey=True, squeeze=False).ravel()
         for axes, head, title in zip(grid, values, titles, strict=False):
             image = draw_map(axes, head, limits, row_labels, column_labels)
-            axes.set_title(title, family=family_for([title]))
+            axes.set_title(laid_out(title), family=family_for([title]))
         for axes in grid[heads:]:
             axes.set_axis_off()
         figure.supxlabel(column_axis, fontsize=10)
@@ -142,7 +142,8 @@ def draw_map(
         if labels is not None:
             turned = axis is axes.xaxis and max(map(len, labels)) > 2
             rotation = 90 if turned else 0
-            axis.set_ticks(range(count), labels, family=family_for(labels), rotation=rotation)
+            shown = [laid_out(label) for label in labels]
+            axis.set_ticks(range(count), shown, family=family_for(labels), rotation=rotation)
         elif count <= _MAX_TICKS:
             axis.set_ticks(range(0, count, 1 + count // 12))
     axes.tick_params(length=0)

@@ -5,14 +5,12 @@ WORDS = {
     "key_axis": "key position j",
     "weight": "attention weight",
     "head": "head {number}",
-    "layer": "layer {number}",
     "layer_axis": "layer",
     "head_axis": "head",
     "entropy": "mean entropy (nats)",
     "steps": "training steps",
     "loss": "loss",
     "gradient_norm": "gradient norm",
-    "parameters_of": "parameters of",
     "map_alt": "Heat map of {value}: {rows} rows ({row_axis}) by {columns} columns "
     "({column_axis}).{row_labels}{column_labels}",
     "rows_read": " Rows: {labels}.",
@@ -21,7 +19,6 @@ WORDS = {
     "{columns} columns ({column_axis}) each.",
     "lines_alt": "Line plot of {y_label} against {x_label}: {names}.",
     "lines_alt_log": " {axis} has a logarithmic scale.",
-    "bars_alt": "Bars of {value} by {axis}: {names}.",
     "slider_static": "A view with sliders; move them in a running notebook. "
     "This is the view at {settings}.",
     "slider_error": "This setting could not be drawn: {error}",
