@@ -1,1 +1,1 @@
-"""."""
+"""From one text per chapter to three notebooks: lesson, exercises and solutions."""
