@@ -225,14 +225,14 @@ class _View:
         for name, widget in self.sliders.items():
             widget.value = self.live.values[name]
         self.image.value = self.live.png
-        if self.image.has_trait("tooltip"):  # ipywidgets 8: what a screen reader reads out
-            self.image.tooltip = self.live.alt
         text = escape(self.live.caption)
         if self.live.error is not None:
             error = f"{type(self.live.error).__name__}: {self.live.error}"
             told = escape(WORDS["slider_error"].format(error=error))
             text = f'<strong style="color: var(--jp-error-color1, #b00020)">{told}</strong>'
-        self.message.value = f'<span role="status">{text}</span>'
+        # ipywidgets' Image has no alternative text, and a tooltip on it breaks its view.
+        alt = f'<span role="img" aria-label="{escape(self.live.alt)}"></span>'
+        self.message.value = f'{alt}<span role="status">{text}</span>'
 
     def close(self) -> None:
         """Take the widgets out of the page and of ipywidgets' registry."""
