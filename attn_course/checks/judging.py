@@ -46,7 +46,7 @@ def observe(answer: Answer, cases: Sequence[Case]) -> list[Outcome]:
         seconds = max(0.1, min(TIME_LIMIT, end - monotonic()))
         outcomes.append(run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, seconds))
         failure = outcomes[-1].failure
-        if failure and (failure.timed_out or failure.kind == "NotImplementedError"):
+        if failure and (failure.timed_out or failure.unwritten):
             break
     return outcomes
 
@@ -125,7 +125,7 @@ def _explain(
     """The cause: a known mistake, a stage's own diagnosis, or where and how it differs."""
     first = wrong[0]
     failure = first.outcome.failure
-    if failure and failure.kind == "NotImplementedError":
+    if failure and failure.unwritten:
         todo = f" ({failure.text})" if failure.text else ""
         return None, f"Nothing to judge yet: the body still raises NotImplementedError{todo}."
     if failure and failure.timed_out:
@@ -141,13 +141,16 @@ def _explain(
     if diagnosis:
         return diagnosis.mistake, f"{diagnosis.message}\n{_in_words(exercise, shown)}"
     told = _in_words(exercise, shown)
-    # an error or a wrong type speaks for itself; the stage's words are about wrong numbers
-    return None, f"{stage.message}\n{told}" if _comparable(shown) else told
+    # an error, a wrong type, an altered input speaks for itself; the stage's words are about
+    # wrong numbers
+    wrong_numbers = _comparable(shown) and not shown.outcome.altered
+    return None, f"{stage.message}\n{told}" if wrong_numbers else told
 
 
 def _diagnosis(of_stage: Sequence[Finding]) -> Diagnosis | None:
     diagnose = of_stage[0].case.stage.diagnose
-    seen = [Seen(f.case.args, f.outcome.value, f.expected) for f in of_stage if _comparable(f)]
+    numbers = [f for f in of_stage if _comparable(f) and not f.outcome.altered]
+    seen = [Seen(f.case.args, f.outcome.value, f.expected) for f in numbers]
     return diagnose(seen) if diagnose and seen else None
 
 
@@ -172,33 +175,31 @@ def _known_mistake(
     findings = [f for f in findings if not f.case.stage.remark]
     stage = wrong[0].case.stage
     with_value = any(f.outcome.failure is None for f in wrong if f.case.stage is stage)
+    # RuntimeError on every probe is no fingerprint: then the error's text must agree too
+    always = all(finding.outcome.failure for finding in findings)
+    on_stage = [finding for finding in findings if finding.case.stage is stage]
+    elsewhere = [finding for finding in findings if finding.case.stage is not stage]
     best, most = None, -1
-    for mistake, agrees in _agreements(exercise, findings):
-        if all(agrees):
-            return mistake
-        on_stage = [a for a, f in zip(agrees, findings, strict=True) if f.case.stage is stage]
-        if with_value and all(on_stage) and sum(agrees) > most:
-            best, most = mistake, sum(agrees)
+    for mistake in exercise.mistakes:
+        # most mistakes differ on this stage already, and need not be run on the other probes
+        if mistake.answer and all(_agreements(mistake.answer, on_stage, text=always)):
+            agrees = list(_agreements(mistake.answer, elsewhere, text=always))
+            if all(agrees):
+                return mistake
+            if with_value and sum(agrees) > most:
+                best, most = mistake, sum(agrees)
     return best
 
 
-def _agreements(
-    exercise: Exercise, findings: Sequence[Finding]
-) -> Iterator[tuple[Mistake, list[bool]]]:
-    """Each mistake with, case by case, whether it does what the answer did."""
-    cases = [finding.case for finding in findings]
-    # RuntimeError on every probe is no fingerprint: then the error's text must agree too
-    always = all(finding.outcome.failure for finding in findings)
-    for mistake in exercise.mistakes:
-        if mistake.answer:
-            outcomes = observe(mistake.answer, cases)
-            agrees = [
-                k < len(outcomes)
-                and _same_outcome(outcomes[k], f.outcome, f.case.dtype)
-                and (not always or _same_text(outcomes[k], f.outcome))
-                for k, f in enumerate(findings)
-            ]
-            yield mistake, agrees
+def _agreements(answer: Answer, findings: Sequence[Finding], *, text: bool) -> Iterator[bool]:
+    """Case by case, whether a known mistake does what the learner's answer did."""
+    outcomes = observe(answer, [finding.case for finding in findings])
+    for k, finding in enumerate(findings):
+        yield (
+            k < len(outcomes)
+            and _same_outcome(outcomes[k], finding.outcome, finding.case.dtype)
+            and (not text or _same_text(outcomes[k], finding.outcome))
+        )
 
 
 def _same_outcome(one: Outcome, other: Outcome, dtype: torch.dtype) -> bool:

@@ -38,11 +38,16 @@ class TimeLimitReached(BaseException):
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception that an answer raised: its type's name, text, and the answer's own line."""
+    """An exception that an answer raised: its type's name, text, and the answer's own line.
+
+    `unwritten`: the answer itself raised NotImplementedError, as a stub does. PyTorch raises
+    it too, for a dtype that an operation does not know.
+    """
 
     kind: str
     text: str
     line: str = ""
+    unwritten: bool = False
 
     @property
     def timed_out(self) -> bool:
@@ -197,11 +202,14 @@ def _describe(error: BaseException) -> Failure:
         text = str(error)
     except Exception:
         text = ""
-    line = ""
+    line, own = "", False
     for entry in traceback.extract_tb(error.__traceback__):
-        if entry.filename != __file__ and not _is_library(entry.filename):
+        own = entry.filename != __file__ and not _is_library(entry.filename)
+        if own:
             line = entry.line or linecache.getline(entry.filename, entry.lineno or 0).strip()
-    return Failure(type(error).__name__, text, line)
+    raised = own and (not line or line.startswith("raise"))
+    unwritten = raised and isinstance(error, NotImplementedError)
+    return Failure(type(error).__name__, text, line, unwritten)
 
 
 def _is_library(filename: str) -> bool:
