@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import sys
 from pathlib import Path
+from typing import TypeGuard
 
 from attn_course.authoring.errors import BuildError
 from attn_course.authoring.names import definition, undefined_names
@@ -23,7 +24,11 @@ def package_solution(name: str, module: str, where: str) -> str:
         raise BuildError(f"{where}: {module} defines no function or class {name!r}")
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     source = "\n".join(code.splitlines()[first - 1 : node.end_lineno])
-    imports = _imports(set(undefined_names(source)), ast.parse(code), module, where)
+    tree = ast.parse(code)
+    future = [_line(node, "__future__", node.names) for node in tree.body if _is_future(node)]
+    needed = set(undefined_names("\n".join([*future, source])))
+    groups = [future, *_imports(needed, tree, module, where)]
+    imports = "\n\n".join("\n".join(lines) for lines in groups if lines)
     return f"{imports}\n\n\n{source}" if imports else source
 
 
@@ -37,25 +42,34 @@ def _module_code(module: str, where: str) -> str:
     return Path(spec.origin).read_text(encoding="utf-8")
 
 
-def _imports(needed: set[str], tree: ast.Module, module: str, where: str) -> str:
-    """Import lines for the needed names, in the module's own order, grouped as ruff does."""
-    groups: dict[int, list[str]] = {0: [], 1: [], 2: [], 3: []}
+def _imports(needed: set[str], tree: ast.Module, module: str, where: str) -> list[list[str]]:
+    """Import lines for the needed names, grouped and sorted as ruff does."""
+    lines: list[tuple[int, bool, str]] = []
     for statement in _top_level(tree):
-        if not isinstance(statement, ast.Import | ast.ImportFrom):
-            continue
-        future = isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-        aliases = [a for a in statement.names if future or _bound(a) in needed]
-        if aliases:
-            needed = needed - {_bound(alias) for alias in aliases}
-            origin = _origin(statement, aliases[0], module)
-            groups[_group(origin)].append(_line(statement, origin, aliases))
+        if isinstance(statement, ast.Import | ast.ImportFrom) and not _is_future(statement):
+            aliases = [alias for alias in statement.names if _bound(alias) in needed]
+            if aliases:
+                needed = needed - {_bound(alias) for alias in aliases}
+                origin = _origin(statement, aliases[0], module)
+                lines.append(_sortable(_line(statement, origin, aliases), origin))
     own = sorted(needed & _defined(tree))
     if own:
-        groups[3].append(_wrapped(f"from {module} import ", own))
-    if needed - set(own):
-        missing = ", ".join(sorted(needed - set(own)))
-        raise BuildError(f"{where}: {module} uses {missing} but neither imports nor defines it")
-    return "\n\n".join("\n".join(lines) for lines in groups.values() if lines)
+        lines.append(_sortable(_wrapped(f"from {module} import ", own), module))
+    missing = sorted(needed - set(own))
+    if missing:
+        raise BuildError(f"{where}: {module} uses {missing} but neither imports nor defines them")
+    return [[line for group, _, line in sorted(lines) if group == wanted] for wanted in range(3)]
+
+
+def _is_future(node: ast.stmt) -> TypeGuard[ast.ImportFrom]:
+    return isinstance(node, ast.ImportFrom) and node.module == "__future__"
+
+
+def _sortable(line: str, origin: str) -> tuple[int, bool, str]:
+    """The line after its group, standard library, others, this package, and its kind."""
+    top = origin.partition(".")[0]
+    group = 0 if top in sys.stdlib_module_names else 2 if top == "attn_course" else 1
+    return group, line.startswith("from "), line
 
 
 def _top_level(tree: ast.Module) -> list[ast.stmt]:
@@ -87,15 +101,6 @@ def _origin(statement: ast.Import | ast.ImportFrom, alias: ast.alias, module: st
         return alias.name
     relative = "." * statement.level + (statement.module or "")
     return importlib.util.resolve_name(relative, module.rpartition(".")[0])
-
-
-def _group(origin: str) -> int:
-    top = origin.partition(".")[0]
-    if top == "__future__":
-        return 0
-    if top in sys.stdlib_module_names:
-        return 1
-    return 3 if top == "attn_course" else 2
 
 
 def _line(statement: ast.Import | ast.ImportFrom, origin: str, aliases: list[ast.alias]) -> str:
