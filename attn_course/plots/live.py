@@ -212,7 +212,9 @@ class _View:
         self.live = live
         self.cell = _current_cell()
         self.sliders = {name: slider.widget() for name, slider in live.sliders.items()}
-        self.image = ipywidgets.Image(format="png", value=live.png)
+        # its box would stretch the picture to the width of the page
+        layout = {"align_self": "flex-start", "max_width": "100%"}
+        self.image = ipywidgets.Image(format="png", value=live.png, layout=layout)
         self.message = ipywidgets.HTML()
         self.box = ipywidgets.VBox([*self.sliders.values(), self.image, self.message])
         self.refresh()
