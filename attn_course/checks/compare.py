@@ -242,7 +242,7 @@ def _listed(indices: list[int]) -> str:
 
 def number(value: Any) -> str:
     """A number in at most four significant digits."""
-    return f"{float(value):.4g}"
+    return f"{float(value) + 0.0:.4g}"  # + 0: a negative zero is shown as 0
 
 
 def describe(value: Any) -> str:

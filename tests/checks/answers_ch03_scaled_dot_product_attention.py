@@ -78,12 +78,117 @@ def triangle_of_its_own(query, key, value, mask=None):
     return weights @ value, weights
 
 
+def scale_axis_of_the_key_counted_from_left(query, key, value, mask=None):
+    weights = (query @ key.mT / math.sqrt(key.shape[1])).softmax(-1)
+    return weights @ value, weights
+
+
+def only_one_of_both_by_the_fourth_root(query, key, value, mask=None):
+    weights = ((query / query.shape[-1] ** 0.25) @ key.mT).softmax(-1)
+    return weights @ value, weights
+
+
+def divided_by_the_number_of_keys(query, key, value, mask=None):
+    weights = (query @ key.mT / key.shape[-2]).softmax(-1)
+    return weights @ value, weights
+
+
+def truth_of_the_mask(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def three_axes_only(query, key, value, mask=None):
+    _, _, d_k = query.shape
+    weights = (query @ key.mT / math.sqrt(d_k)).softmax(-1)
+    return weights @ value, weights
+
+
+def value_altered(query, key, value, mask=None):
+    output, weights = by_matmul(query, key, value, mask)
+    value *= 0
+    return output, weights
+
+
+def filled_with_minus_fifty(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -50.0)
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def padding_mask_only(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask[0], -torch.inf)
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def numpy_inside(query, key, value, mask=None):
+    output, weights = by_matmul(query.detach(), key.detach(), value.detach(), mask)
+    return torch.tensor(output.numpy()), torch.tensor(weights.numpy())
+
+
+def no_scale_and_no_mask_and_wrong_axis(query, key, value, mask=None):
+    weights = (query @ key.mT).softmax(dim=-2)
+    return weights @ value, weights
+
+
+def value_masked(query, key, value, mask=None):
+    weights = (query @ key.mT / math.sqrt(query.shape[-1])).softmax(-1)
+    if mask is None:
+        return weights @ value, weights
+    return (weights * mask) @ value, weights
+
+
+def rows_cleaned_by_where(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    weights = scores.masked_fill(~mask, -torch.inf).softmax(-1) if mask is not None else scores
+    if mask is None:
+        weights = scores.softmax(-1)
+    weights = torch.where(weights.isnan(), 0.0, weights)
+    return weights @ value, weights
+
+
+def float64_kept(query, key, value, mask=None):
+    return by_matmul(query.double(), key.double(), value.double(), mask)
+
+
+def key_by_key(query, key, value, mask=None):
+    columns = [(query * key[..., j : j + 1, :]).sum(-1) for j in range(key.shape[-2])]
+    scores = torch.stack(columns, dim=-1) / key.shape[-1] ** 0.5
+    if mask is not None:
+        scores = torch.where(mask, scores, torch.finfo(scores.dtype).min)
+    exponentials = (scores - scores.max(-1, keepdim=True).values).exp()
+    if mask is not None:
+        exponentials = exponentials * mask
+    weights = exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-20)
+    return torch.einsum("...ij,...jd->...id", weights, value), weights
+
+
+def by_the_fused_kernel(query, key, value, mask=None):
+    eye = torch.eye(key.shape[-2], dtype=key.dtype).expand(*key.shape[:-1], key.shape[-2])
+    weights = F.scaled_dot_product_attention(query, key, eye, mask)
+    if mask is not None:
+        weights = weights.masked_fill(~mask.any(-1, keepdim=True), 0.0)
+    return weights @ value, weights
+
+
 RIGHT = {
     "scaled_dot_product_attention": [
         by_matmul,
         scale_split_between_both,
         renormalised_after_the_softmax,
         computed_in_float64,
+        rows_cleaned_by_where,
+        float64_kept,
+        key_by_key,
+        by_the_fused_kernel,
     ]
 }
 WRONG = {
@@ -92,6 +197,17 @@ WRONG = {
         (forgotten_return, None, "return"),
         (only_the_output, None, "(output, weights)"),
         (fixed_width, "fixed-scale", "0.125"),
-        (triangle_of_its_own, None),
+        (triangle_of_its_own, "always-causal", "no mask was given"),
+        (scale_axis_of_the_key_counted_from_left, "scale-axis-counted-from-left", "leading axes"),
+        (only_one_of_both_by_the_fourth_root, None, "1/d_k^¼, not 1/√d_k"),
+        (divided_by_the_number_of_keys, None, "1/n_key, not 1/√d_k"),
+        (truth_of_the_mask, None, "ambiguous", "if mask:"),
+        (three_axes_only, None, "not enough values to unpack", "_, _, d_k = query.shape"),
+        (value_altered, None, "`value` is altered in place"),
+        (filled_with_minus_fifty, "fill-too-small", "-4000"),
+        (padding_mask_only, "mask-first-row-for-all", "row of its own"),
+        (numpy_inside, "detached", "gradient"),
+        (no_scale_and_no_mask_and_wrong_axis, "softmax-over-queries", "queries"),
+        (value_masked, None, "weights"),
     ]
 }
