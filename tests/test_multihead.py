@@ -184,10 +184,11 @@ def test_weights_are_not_copied_where_one_side_has_no_bias():
 def test_samples_do_not_see_each_other():
     attention = ours()
     x, mask = normal(3, 4, 12, seed=5), random_mask(3, 4, 4, seed=5)
-    together, _ = attention(x, x, x, mask)
-    for sample in range(3):
-        alone = x[sample : sample + 1]
-        assert_same(attention(alone, alone, alone, mask[sample])[0], together[sample : sample + 1])
+    unmasked, masked = attention(x, x, x)[0], attention(x, x, x, mask)[0]
+    for b in range(3):
+        alone = x[b : b + 1]
+        assert_same(attention(alone, alone, alone)[0], unmasked[b : b + 1])
+        assert_same(attention(alone, alone, alone, mask[b])[0], masked[b : b + 1])
 
 
 def test_without_mask_and_position_tokens_are_a_set():

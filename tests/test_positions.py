@@ -33,8 +33,10 @@ def test_sinusoidal_pairs_lie_on_a_circle():
 
 
 def test_sinusoidal_encoding_is_precise_far_out():
-    far = positions.sinusoidal_encoding(100_001, 2)[100_000]
-    assert_same(far, torch.tensor([math.sin(100_000), math.cos(100_000)]), 1e-6)
+    far = positions.sinusoidal_encoding(100_000, 6)[99_999]
+    angles = [99_999 / 10000 ** (2 * pair / 6) for pair in range(3)]
+    expected = [wave(angle) for angle in angles for wave in (math.sin, math.cos)]
+    assert_same(far, torch.tensor(expected), 1e-6)
 
 
 # --- learned ------------------------------------------------------------------------------
@@ -122,7 +124,7 @@ def test_rope_far_out_in_half_precision(dtype, tolerance):
     x = torch.zeros(1, 16, dtype=dtype)
     x[0, 0::2] = 1.0
     turned = positions.apply_rope(x, torch.tensor([4001]))
-    exact = positions.apply_rope(x.double(), torch.tensor([4001]))
+    exact = rope_as_complex(x.double(), torch.tensor([4001]), 10000.0)
     assert turned.dtype == dtype
     assert (turned - exact).abs().max() < tolerance
 
