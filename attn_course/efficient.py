@@ -15,7 +15,6 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from attn_course.attention import scaled_dot_product_attention
 from attn_course.masks import check_mask
 
 MaskRule = Callable[[Tensor, Tensor], Tensor]
@@ -52,7 +51,7 @@ class OnlineSoftmax:
         # a row that has seen only hidden keys has no maximum: any finite one will do
         shift = largest.masked_fill(largest == -inf, 0.0)
         shrink = (self.largest - shift).exp()
-        terms = (scores - shift).exp()
+        terms = (scores - shift).exp_()  # in place: the difference is nobody else's
         total = self.total * shrink + terms.sum(dim=-1, keepdim=True)
         return OnlineSoftmax(largest, total, self.weighted * shrink + terms @ value)
 
@@ -219,18 +218,19 @@ def sliding_window_attention(
     padding = -n_query % window  # the last block is filled up
     known = min(n_key, n_query + window)
     missing = n_query + window - known  # keys before the first one
-    q = rearrange(F.pad(query, (0, 0, 0, padding)), "... (c i) d -> ... c i d", i=window)
+    q = rearrange(F.pad(query, (0, 0, 0, padding)), "... (c i) d -> (...) c i d", i=window)
     k = _overlapping(F.pad(key[..., -known:, :], (0, 0, missing, padding)), window)
     v = _overlapping(F.pad(value[..., -known:, :], (0, 0, missing, padding)), window)
-    mask = _window_mask(q.shape[-3], window, missing, query.device)
-    shape = (*q.shape[:-1], k.shape[-2])
-    output, _ = scaled_dot_product_attention(q, k, v, mask.expand(shape), need_weights=False)
-    return rearrange(output, "... c i d -> ... (c i) d")[..., :n_query, :], None
+    # every query sees itself, so no row of the mask is empty
+    mask = _window_mask(q.shape[1], window, missing, query.device)
+    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask[None])
+    output = rearrange(output, "b c i d -> b (c i) d")[:, :n_query]
+    return output.reshape(*query.shape[:-1], value.shape[-1]), None
 
 
-def _overlapping(x: Float[Tensor, "*b n d"], window: int) -> Float[Tensor, "*b c two_windows d"]:
-    """Blocks of two windows' width, one window apart."""
-    return rearrange(x.unfold(-2, 2 * window, window), "... c d j -> ... c j d")
+def _overlapping(x: Float[Tensor, "*b n d"], window: int) -> Float[Tensor, "flat c j d"]:
+    """Blocks of two windows' width, one window apart; the leading axes as one."""
+    return rearrange(x.unfold(-2, 2 * window, window), "... c d j -> (...) c j d")
 
 
 def _window_mask(
