@@ -206,6 +206,8 @@ def _check_inputs(
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ValueError(f"attention needs (*b, n, d), got {shapes}")
+    if not all(x.is_floating_point() for x in (query, key, value)):
+        raise ValueError(f"attention needs floats, got {query.dtype}, {key.dtype}, {value.dtype}")
     if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
         raise ValueError(f"the leading axes differ: {shapes}")
     if query.shape[-1] != key.shape[-1]:

@@ -8,12 +8,12 @@ from attn_course import blocks
 from attn_course.blocks import DecoderBlock, EncoderBlock
 
 NORM, MODULE = "blocks.layer_norm", "blocks.LayerNorm.forward"
-NORM_TEST = "test_blocks.test_layer_norm_equals_torch"
-EPSILON = "test_blocks.test_layer_norm_has_its_epsilon_within_the_root"
-ONE_TOKEN = "test_blocks.test_norms_look_at_one_token_at_a_time"
+NORM_TEST = "test_norms.test_layer_norm_equals_torch"
+EPSILON = "test_norms.test_layer_norm_has_its_epsilon_within_the_root"
+ONE_TOKEN = "test_norms.test_norms_look_at_one_token_at_a_time"
 RMS = "blocks.rms_norm"
-RMS_TEST = "test_blocks.test_rms_norm_equals_torch"
-FEED, FEED_TEST = "blocks.FeedForward.forward", "test_blocks.test_feed_forward_by_its_formula"
+RMS_TEST = "test_norms.test_rms_norm_equals_torch"
+FEED, FEED_TEST = "blocks.FeedForward.forward", "test_norms.test_feed_forward_by_its_formula"
 RESIDUAL = "blocks.Residual.forward"
 IDENTITY = "test_blocks.test_without_its_sublayers_a_pre_norm_block_is_the_identity"
 NORMALISED = "test_blocks.test_what_leaves_a_post_norm_block_is_normalised"
@@ -168,7 +168,7 @@ BLOCKS = [
     Wrong(
         "the module has another epsilon",
         {MODULE: lambda self, x: F.layer_norm(x, self.gain.shape, self.gain, self.bias)},
-        "test_blocks.test_layer_norm_module_equals_the_function",
+        "test_norms.test_layer_norm_module_equals_the_function",
     ),
     Wrong(
         "F4 statistics over time",
@@ -186,7 +186,7 @@ BLOCKS = [
     Wrong(
         "F8 squared before it is widened",
         {RMS: rms_squared_before_widening},
-        "test_blocks.test_rms_norm_of_tiny_numbers_in_half_precision",
+        "test_norms.test_rms_norm_of_tiny_numbers_in_half_precision",
         {"dtype": torch.float16},
     ),
     Wrong(
@@ -216,7 +216,7 @@ BLOCKS = [
     Wrong(
         "A19 the feed-forward's dropout never called",
         {FEED: lambda self, x: self.W_2(F.relu(self.W_1(x)))},
-        "test_blocks.test_feed_forward_drops_hidden_features_in_training",
+        "test_norms.test_feed_forward_drops_hidden_features_in_training",
     ),
     Wrong(
         "F10 the residual from the normalised",

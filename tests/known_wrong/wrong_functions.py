@@ -132,64 +132,64 @@ def one_sided(scores, index, eps=1e-5):
     return ((scores + nudges).softmax(-1)[:, index] - scores.softmax(-1)[index]) / eps
 
 
-GRADIENT = "test_attention.test_softmax_gradient_equals_autograd"
-ADDITIVE = "test_attention.test_additive_attention_by_its_formula"
-ENTROPY = "test_attention.test_entropy_of_weights"
+GRADIENT = "test_lookup.test_softmax_gradient_equals_autograd"
+ADDITIVE = "test_lookup.test_additive_attention_by_its_formula"
+ENTROPY = "test_lookup.test_entropy_of_weights"
 
 LOOKUP = [
     Wrong(
         "negative ids count from the end",
         {"attention.embed": lambda ids, table: table[ids]},
-        "test_attention.test_embed_refuses_ids_that_are_no_row",
+        "test_lookup.test_embed_refuses_ids_that_are_no_row",
         {"bad": -1},
     ),
     Wrong(
         "ids flattened",
         {"attention.embed": lambda ids, table: table[ids.flatten()]},
-        "test_attention.test_embed_looks_rows_up",
+        "test_lookup.test_embed_looks_rows_up",
     ),
     Wrong(
         "J1 softmax without the shift",
         {"attention.softmax": without_shift},
-        "test_attention.test_softmax_of_extreme_scores",
+        "test_lookup.test_softmax_of_extreme_scores",
         {"row": [1000, 1001, 999]},
     ),
     Wrong(
         "J2 shifted by max(0, the largest)",
         {"attention.softmax": shifted_by_no_less_than_zero},
-        "test_attention.test_softmax_of_extreme_scores",
+        "test_lookup.test_softmax_of_extreme_scores",
         {"row": [-1000, -1001, -1002]},
     ),
     Wrong(
         "J4 an epsilon below the line",
         {"attention.softmax": epsilon_below},
-        "test_attention.test_softmax_equals_torch",
+        "test_lookup.test_softmax_equals_torch",
         {"dim": -1},
     ),
     Wrong(
         "softmax along the first axis",
         {"attention.softmax": lambda scores, dim=0: scores.softmax(dim)},
-        "test_attention.test_softmax_looks_along_the_last_axis_unless_told",
+        "test_lookup.test_softmax_looks_along_the_last_axis_unless_told",
     ),
     Wrong(
         "scaled before its chapter",
         {"attention.attention_scores": lambda q, k: q @ k.mT / q.shape[-1] ** 0.5},
-        "test_attention.test_attention_scores_are_dot_products",
+        "test_lookup.test_attention_scores_are_dot_products",
     ),
     Wrong(
         "C5 query, value, key",
         {"attention.project_qkv": lambda x, W_q, W_k, W_v: (x @ W_q, x @ W_v, x @ W_k)},
-        "test_attention.test_project_qkv_equals_three_linear_maps",
+        "test_lookup.test_project_qkv_equals_three_linear_maps",
     ),
     Wrong(
         "C10 the keys from the queries' matrix",
         {"attention.project_qkv": lambda x, W_q, W_k, W_v: (x @ W_q, x @ W_q, x @ W_v)},
-        "test_attention.test_project_qkv_equals_three_linear_maps",
+        "test_lookup.test_project_qkv_equals_three_linear_maps",
     ),
     Wrong(
         "a look-up with a scale",
         {"attention.lookup": scaled_lookup},
-        "test_attention.test_lookup_is_attention_without_scale",
+        "test_lookup.test_lookup_is_attention_without_scale",
     ),
     Wrong("no tanh", {"attention.additive_attention": additive(lambda x: x)}, ADDITIVE),
     Wrong("values reversed", {"attention.additive_attention": additive(values="-")}, ADDITIVE),
@@ -206,12 +206,12 @@ LOOKUP = [
     Wrong(
         "0 · log 0 is NaN",
         {"attention.attention_entropy": lambda p: -(p * p.log()).sum(-1)},
-        "test_attention.test_entropy_where_weights_are_zero",
+        "test_lookup.test_entropy_where_weights_are_zero",
     ),
     Wrong(
         "0 · log 0 is 0, its gradient infinite",
         {"attention.attention_entropy": lambda p: torch.special.entr(p).sum(-1)},
-        "test_attention.test_entropy_where_weights_are_zero",
+        "test_lookup.test_entropy_where_weights_are_zero",
     ),
     Wrong("one-sided difference", {"attention.softmax_gradient": one_sided}, GRADIENT),
     Wrong(
@@ -227,16 +227,16 @@ LOOKUP = [
     Wrong(
         "a step of its own",
         {"attention.softmax_gradient": lambda s, index, eps=1e-5: central()(s, index)},
-        "test_attention.test_softmax_gradient_takes_the_step_it_is_given",
+        "test_lookup.test_softmax_gradient_takes_the_step_it_is_given",
     ),
     Wrong(
         "the diagonal alone",
         {"attention.softmax_jacobian": lambda p: torch.diag_embed(p * (1 - p))},
-        "test_attention.test_softmax_jacobian_equals_autograd",
+        "test_lookup.test_softmax_jacobian_equals_autograd",
     ),
     Wrong(
         "no diagonal",
         {"attention.softmax_jacobian": lambda p: -p[..., :, None] * p[..., None, :]},
-        "test_attention.test_softmax_jacobian_equals_autograd",
+        "test_lookup.test_softmax_jacobian_equals_autograd",
     ),
 ]

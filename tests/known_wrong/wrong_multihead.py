@@ -22,8 +22,8 @@ ITSELF_ALONE = "test_multihead.test_a_token_that_sees_itself_alone_depends_on_it
 GROUPED = "test_multihead.test_grouped_queries_equal_full_heads_with_repeated_weights"
 DROPOUT = "test_multihead.test_dropout_in_training_only"
 SAMPLES = "test_multihead.test_samples_do_not_see_each_other"
-ROPE = "test_multihead.test_rope_turns_queries_and_keys_of_each_head_and_no_values"
-CACHED = "test_multihead.test_cached_equals_uncached"
+ROPE = "test_multihead_options.test_rope_turns_queries_and_keys_of_each_head_and_no_values"
+CACHED = "test_multihead_options.test_cached_equals_uncached"
 with_weights = {"need_weights": True}
 chunks = {
     "chunks": (2, 3, 2),
@@ -197,7 +197,7 @@ MULTIHEAD = [
     Wrong(
         "C13 head counts never checked",
         {"multihead.check_divides": lambda *sizes: None},
-        "test_multihead.test_settings_that_cannot_be",
+        "test_multihead_options.test_settings_that_cannot_be",
         {"arguments": {"d_model": 10, "num_heads": 3}, "words": "possible"},
     ),
     Wrong("C14 sequence first", {FORWARD: sequence_first}, SAMPLES),
@@ -266,12 +266,12 @@ MULTIHEAD = [
     Wrong(
         "nn.Linear's own start",
         {"multihead.projection": plain_linear},
-        "test_multihead.test_scores_start_with_variance_one",
+        "test_multihead_options.test_scores_start_with_variance_one",
     ),
     Wrong(
         "biases that start at random",
         {"multihead.projection": bias_started_at_random},
-        "test_multihead.test_projections_start_as_xavier_says",
+        "test_multihead_options.test_projections_start_as_xavier_says",
         {"d_in": 64, "d_out": 256},
         error=REJECTED,
     ),
