@@ -1,4 +1,4 @@
-"""Probes for gradients: an answer whose values are right but whose gradient is lost cannot learn."""
+"""Probes for gradients: a right value whose gradient is lost cannot be trained."""
 
 from __future__ import annotations
 
@@ -20,16 +20,13 @@ def input_gradients(answer: Answer, *args: Any) -> Any:
     fresh = [a.detach().clone().requires_grad_() if _is_floating(a) else a for a in args]
     inputs = [a for a in fresh if _is_floating(a)]
     results = [t for t in tensors_in(answer(*fresh)) if t.requires_grad]
-    found = (
-        torch.autograd.grad(sum_of_squares(results), inputs, allow_unused=True)
-        if results
-        else [None] * len(inputs)
-    )
-    gradients = tuple(
-        torch.zeros_like(a) if g is None else g.to_dense()  # embeddings may give sparse ones
-        for a, g in zip(inputs, found, strict=True)
-    )
-    return gradients if len(gradients) > 1 else gradients[0]
+    gradients = [torch.zeros_like(a) for a in inputs]
+    if results:
+        found = torch.autograd.grad(_sum_of_squares(results), inputs, allow_unused=True)
+        for zeros, gradient in zip(gradients, found, strict=True):
+            if gradient is not None:
+                zeros += gradient  # an embedding may give a sparse one
+    return tuple(gradients) if len(gradients) > 1 else gradients[0]
 
 
 def gradient_stage(
@@ -47,15 +44,14 @@ def gradient_stage(
     return Stage(
         "gradient",
         draw,
-        "The values are right, but the gradient is not: training could not move what is wrong here.",
+        "The values are right, but the gradient is not: what it should reach would not be trained.",
         call=input_gradients,
         outputs=tuple(Output(f"gradient of {name}", names) for name, names in axes.items()),
         inputs=inputs,
     )
 
 
-def sum_of_squares(tensors: Iterable[Tensor]) -> Tensor:
-    """One number that depends on every entry of `tensors`."""
+def _sum_of_squares(tensors: Iterable[Tensor]) -> Tensor:
     return torch.stack([tensor.square().sum() for tensor in tensors]).sum()
 
 

@@ -1,0 +1,122 @@
+"""Answers to exercise 2.5 that the check has to judge right: correct variants and wrong ones."""
+
+import torch
+import torch.nn.functional as F
+
+
+def by_matmul(query, key, value):
+    weights = torch.softmax(torch.matmul(query, key.transpose(-1, -2)), dim=-1)
+    return torch.matmul(weights, value), weights
+
+
+def by_einsum(query, key, value):
+    weights = torch.einsum("...id,...jd->...ij", query, key).softmax(-1)
+    return torch.einsum("...ij,...jd->...id", weights, value), weights
+
+
+def by_ready_made_attention(query, key, value):
+    output = F.scaled_dot_product_attention(query, key, value, scale=1.0)
+    return output, (query @ key.mT).softmax(-1)
+
+
+def divided_last(query, key, value):
+    scores = query @ key.mT
+    e = (scores - scores.amax(-1, keepdim=True)).exp()
+    total = e.sum(-1, keepdim=True)
+    return e @ value / total, e / total
+
+
+def one_query_at_a_time(query, key, value):
+    rows = [torch.softmax((key @ q.unsqueeze(-1)).squeeze(-1), -1) for q in query.unbind(-2)]
+    outputs = [(row.unsqueeze(-1) * value).sum(-2) for row in rows]
+    return torch.stack(outputs, dim=-2), torch.stack(rows, dim=-2)
+
+
+def by_columns(query, key, value):
+    columns = (key @ query.mT).softmax(dim=-2)
+    return (value.mT @ columns).mT, columns.mT
+
+
+def in_double_as_a_list(query, key, value):
+    weights = (query.double() @ key.double().mT).softmax(-1)
+    return [(weights @ value.double()).to(value.dtype), weights.to(query.dtype)]
+
+
+def output_only(query, key, value):
+    return (query @ key.mT).softmax(-1) @ value
+
+
+def all_three(query, key, value):
+    scores = query @ key.mT
+    weights = scores.softmax(-1)
+    return weights @ value, weights, scores
+
+
+def sharpened(query, key, value):
+    weights = (2 * query @ key.mT).softmax(-1)
+    return weights @ value, weights
+
+
+def divided_by_root_of_keys(query, key, value):
+    weights = (query @ key.mT / key.shape[-2] ** 0.5).softmax(-1)
+    return weights @ value, weights
+
+
+def normalised_output(query, key, value):
+    weights = (query @ key.mT).softmax(-1)
+    return F.normalize(weights @ value, dim=-1), weights
+
+
+def best_value_soft_weights(query, key, value):
+    weights = (query @ key.mT).softmax(-1)
+    if value.ndim != 2:
+        return weights @ value, weights
+    return value[weights.argmax(-1)], weights
+
+
+def weights_returned_detached(query, key, value):
+    weights = (query @ key.mT).softmax(-1)
+    return weights.detach() @ value, weights
+
+
+def two_axes_only(query, key, value):
+    weights = torch.mm(query, key.t()).softmax(-1)
+    return weights @ value, weights
+
+
+def scores_in_place(query, key, value):
+    query *= 1.5
+    weights = (query @ key.mT).softmax(-1)
+    return weights @ value, weights
+
+
+def sum_forgotten(query, key, value):
+    weights = (query @ key.mT).softmax(-1)
+    return weights[..., None] * value[..., None, :, :], weights
+
+
+RIGHT = {
+    "lookup": [
+        by_matmul,
+        by_einsum,
+        by_ready_made_attention,
+        divided_last,
+        one_query_at_a_time,
+        by_columns,
+        in_double_as_a_list,
+    ]
+}
+WRONG = {
+    "lookup": [
+        (output_only, None, "(output, weights)"),
+        (all_three, None, "(output, weights)"),
+        (sharpened, None, "multiplied by 2 at"),
+        (divided_by_root_of_keys, None, "0.707"),
+        (normalised_output, None, "`output`"),
+        (best_value_soft_weights, None, "plain mean"),
+        (weights_returned_detached, None, "gradient"),
+        (two_axes_only, None, "RuntimeError"),
+        (scores_in_place, None, "altered in place"),
+        (sum_forgotten, None, "shape"),
+    ]
+}
