@@ -79,6 +79,8 @@ def lr_factor(step: int, total: float, *, warmup: int = 0, schedule: Schedule = 
     """
     if schedule not in ("cosine", "constant"):
         raise ValueError(f"schedule={schedule!r} is neither 'cosine' nor 'constant'")
+    if warmup < 0:
+        raise ValueError(f"warmup={warmup} must not be negative")
     if step < warmup:
         return (step + 1) / warmup
     if schedule == "constant" or total <= warmup:
