@@ -12,9 +12,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from attn_course.attention import additive_attention
+from attn_course.attention import additive_attention, lookup
 
 Kind = Literal["rnn", "gru", "lstm"]
+Score = Literal["additive", "dot"]
 State = Tensor | tuple[Tensor, Tensor]  # an LSTM carries two tensors, (layers, b, d) each
 _LAYERS = {"rnn": nn.RNN, "gru": nn.GRU, "lstm": nn.LSTM}
 
@@ -156,7 +157,8 @@ class RecurrentSeq2Seq(nn.Module):
     decoder runs as one fused call when the target is known.
 
     Embeddings and states have width d_model, the additive score works in
-    width `d_attention`.
+    width `d_attention`. With `score="dot"` decoder and encoder states are
+    matched as they are (Luong et al. 2015, "dot"), without weights of their own.
     """
 
     def __init__(
@@ -168,9 +170,12 @@ class RecurrentSeq2Seq(nn.Module):
         attention: bool,
         kind: Kind = "gru",
         d_attention: int | None = None,
+        score: Score = "additive",
     ) -> None:
-        """Build the layers; raise ValueError for a size below 1 or an unknown kind."""
+        """Build the layers; raise ValueError for a size below 1, an unknown kind or score."""
         super().__init__()
+        if score not in ("additive", "dot"):
+            raise ValueError(f"score={score!r} is neither 'additive' nor 'dot'")
         d_attention = d_model if d_attention is None else d_attention
         _require_positive(
             source_vocab=source_vocab,
@@ -179,11 +184,12 @@ class RecurrentSeq2Seq(nn.Module):
             d_attention=d_attention,
         )
         self.attention = attention
+        self.score: Score = score
         self.source_embedding = nn.Embedding(source_vocab, d_model)
         self.target_embedding = nn.Embedding(target_vocab, d_model)
         self.encoder = _recurrent_layers(kind, d_model, d_model, 1, 0.0)
         self.decoder = _recurrent_layers(kind, d_model, d_model, 1, 0.0)
-        if attention:
+        if attention and score == "additive":
             self.W_q = nn.Parameter(torch.empty(d_model, d_attention))
             self.W_k = nn.Parameter(torch.empty(d_model, d_attention))
             self.w = nn.Parameter(torch.empty(d_attention))
@@ -208,6 +214,21 @@ class RecurrentSeq2Seq(nn.Module):
         logits, weights, _ = self._decode(target_in, *self.encode(source))
         return logits, weights
 
+    def look_back(
+        self,
+        query: Float[Tensor, "b n_target d_model"],
+        states: Float[Tensor, "b n_source d_model"],
+    ) -> tuple[Float[Tensor, "b n_target d_model"], Float[Tensor, "b n_target n_source"]]:
+        """Return what each query finds among the states, keys and values in one, and the weights.
+
+        Raises ValueError for a model built without attention.
+        """
+        if not self.attention:
+            raise ValueError("this model has no attention: it was built with attention=False")
+        if self.score == "dot":
+            return lookup(query, states, states)
+        return additive_attention(query, states, states, self.W_q, self.W_k, self.w)
+
     @torch.no_grad()
     def generate(
         self, source: Int[Tensor, "b n_source"], n_target: int, start_token: int
@@ -229,7 +250,7 @@ class RecurrentSeq2Seq(nn.Module):
         decoded, last = self.decoder(self.target_embedding(target_in), last)
         if not self.attention:
             return self.W_out(decoded), None, last
-        context, weights = additive_attention(decoded, states, states, self.W_q, self.W_k, self.w)
+        context, weights = self.look_back(decoded, states)
         return self.W_out(torch.cat([decoded, context], dim=-1)), weights, last
 
 
