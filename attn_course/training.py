@@ -1,58 +1,25 @@
 """One training loop for all experiments; it knows nothing about the model or the data."""
 
-import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from itertools import count, islice
-from math import cos, inf, isfinite, pi
+from math import cos, inf, pi
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from attn_course.checkpoints import load_checkpoint, save_checkpoint
-from attn_course.training_guard import TrainingDiverged, deferred_interrupt, likely_reasons
+from attn_course.progress_bar import training_bar
+from attn_course.training_guard import TrainingDiverged, deferred_interrupt
+from attn_course.training_steps import Evaluate, History, Loss, Precision, Trainer
 
 __all__ = ["History", "StepInfo", "TrainingDiverged", "fit", "lr_factor", "torch_threads"]
 
-Loss = Callable[[Any, Any], Tensor]
 Batches = Callable[[int], Any] | Iterable[Any]
-Evaluate = Callable[[Any], Mapping[str, float] | float]
-Precision = Literal["float32", "bfloat16", "float16", "auto"]
 Schedule = Literal["cosine", "constant"]
-
-
-@dataclass
-class History:
-    """What a training run measured, as plain lists: entry k belongs to step k + 1.
-
-    loss, lr, gradient_norm (before clipping) and seconds (CPU time of the
-    process since the start) have one entry a step. `metrics[name][m]` was
-    measured after `eval_steps[m]` steps. `stopped` says why the run ended:
-    "finished", "interrupted" (Ctrl-C, the stop button) or "asked" (`on_step`).
-    """
-
-    loss: list[float] = field(default_factory=list)
-    lr: list[float] = field(default_factory=list)
-    gradient_norm: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    eval_steps: list[int] = field(default_factory=list)
-    metrics: dict[str, list[float]] = field(default_factory=dict)
-    stopped: str = ""
-
-    @property
-    def steps(self) -> int:
-        """Return the number of steps taken."""
-        return len(self.loss)
-
-    def __repr__(self) -> str:
-        """Name the shape of the run; figures differ between machines, so none stand here."""
-        measured = f", measured: {', '.join(self.metrics)}" if self.metrics else ""
-        return f"History({self.steps} steps, {self.stopped or 'running'}{measured})"
 
 
 @dataclass(frozen=True)
@@ -157,7 +124,7 @@ def fit(
             weights are touched: the step and the likely reasons.
     """
     _check_settings(steps, seconds, lr, clip, eval_every, checkpoint_every)
-    trainer = _Trainer(model, loss, lr, weight_decay, clip, precision)
+    trainer = Trainer(model, loss, lr, weight_decay, clip, precision)
     history = trainer.history
     if checkpoint is not None and Path(checkpoint).exists():
         trainer.resume(Path(checkpoint))
@@ -165,13 +132,13 @@ def fit(
     lr_factor(0, inf, warmup=warmup, schedule=schedule)  # a misspelt schedule: now, not later
     history.stopped = "finished" if clock.is_spent() else ""
     feed = _feed(batches, history.steps)
-    mode, bar = model.training, _progress_bar(label, steps, seconds)
+    mode, bar = model.training, training_bar(label, steps, seconds)
     with torch_threads(threads), bar, deferred_interrupt() as interrupted:
         try:
             while not history.stopped:
                 total = clock.total_steps()
                 factor = lr_factor(history.steps, total, warmup=warmup, schedule=schedule)
-                trainer.step(next(feed), lr * factor, clock)
+                trainer.step(next(feed), lr * factor, clock.spent)
                 spent = clock.is_spent()
                 due = spent or (eval_every is not None and history.steps % eval_every == 0)
                 metrics = trainer.evaluate(evaluate) if evaluate is not None and due else None
@@ -189,85 +156,6 @@ def fit(
         finally:
             model.train(mode)
     return history
-
-
-class _Trainer:
-    """One step, one evaluation, one checkpoint: what `fit` repeats."""
-
-    def __init__(
-        self,
-        model: nn.Module,
-        loss: Loss,
-        lr: float,
-        weight_decay: float,
-        clip: float | None,
-        precision: Precision,
-    ) -> None:
-        self.model, self.loss, self.clip = model, loss, clip
-        self.parameters = [p for p in model.parameters() if p.requires_grad]
-        if not self.parameters:
-            raise ValueError(f"{type(model).__name__} has no parameters to train")
-        device = self.parameters[0].device.type
-        self.dtype = _compute_dtype(precision, device)
-        self.device = device
-        self.scaler = torch.amp.GradScaler(device, enabled=self.dtype == torch.float16)
-        groups = [
-            {"params": [p for p in self.parameters if p.ndim >= 2], "weight_decay": weight_decay},
-            {"params": [p for p in self.parameters if p.ndim < 2], "weight_decay": 0.0},
-        ]
-        groups = [group for group in groups if group["params"]]
-        self.optimizer = torch.optim.AdamW(groups, lr=lr, fused=device in ("cpu", "cuda"))
-        self.history = History()
-
-    def step(self, batch: Any, rate: float, clock: "_Clock") -> None:
-        """Take one step at learning rate `rate` and write it into the history."""
-        self.model.train()
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.zero_grad(set_to_none=True)
-        half = self.dtype != torch.float32
-        with torch.autocast(self.device, self.dtype, enabled=half):
-            loss = self.loss(self.model, batch)
-        value = _as_number(loss)
-        if not isfinite(value):
-            self._diverged(f"the loss is {value}", batch, rate)
-        self.scaler.scale(loss).backward()
-        self.scaler.unscale_(self.optimizer)
-        limit = inf if self.clip is None else self.clip
-        norm = float(nn.utils.clip_grad_norm_(self.parameters, limit))
-        if not isfinite(norm) and not self.scaler.is_enabled():  # the scaler skips such steps
-            self._diverged(f"the loss is {value:.3g}, but its gradient is not finite", batch, rate)
-        self.scaler.step(self.optimizer)
-        self.scaler.update()
-        self.history.loss.append(value)
-        self.history.lr.append(rate)
-        self.history.gradient_norm.append(norm)
-        self.history.seconds.append(clock.spent())
-
-    def evaluate(self, evaluate: Evaluate) -> dict[str, float]:
-        """Measure in eval mode, without gradients, and write it into the history."""
-        self.model.eval()
-        with torch.no_grad():
-            result = evaluate(self.model)
-        named = result if isinstance(result, Mapping) else {"evaluation": result}
-        metrics = {name: float(value) for name, value in named.items()}
-        self.history.eval_steps.append(self.history.steps)
-        for name, value in metrics.items():
-            self.history.metrics.setdefault(name, []).append(value)
-        return metrics
-
-    def save(self, path: Path) -> None:
-        save_checkpoint(path, self.model, self.optimizer, asdict(self.history))
-
-    def resume(self, path: Path) -> None:
-        stored = load_checkpoint(path, self.model, self.optimizer)
-        for name, values in stored.items():
-            setattr(self.history, name, values)
-
-    def _diverged(self, what: str, batch: Any, rate: float) -> None:
-        half = self.dtype != torch.float32
-        reasons = likely_reasons(self.model, batch, self.history.loss, rate, half=half)
-        raise TrainingDiverged(what, self.history.steps + 1, reasons)
 
 
 class _Clock:
@@ -319,56 +207,6 @@ def _endless(batches: Iterable[Any]) -> Iterator[Any]:
                 "batches ran out before the budget was spent: give a list, a DataLoader or a "
                 "function step -> batch (a generator can be read only once)"
             )
-
-
-def _as_number(loss: Any) -> float:
-    if not isinstance(loss, Tensor) or loss.numel() != 1:
-        shape = tuple(loss.shape) if isinstance(loss, Tensor) else type(loss).__name__
-        raise ValueError(f"loss(model, batch) must return a tensor of one number, got {shape}")
-    if not loss.requires_grad:
-        raise ValueError(
-            "the loss does not depend on the parameters: was it computed under no_grad, "
-            "detached, or made from numbers?"
-        )
-    return loss.item()
-
-
-def _compute_dtype(precision: Precision, device: str) -> torch.dtype:
-    if precision == "auto":
-        if device != "cuda":
-            return torch.float32
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
-    names = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    if precision not in names:
-        raise ValueError(f"precision={precision!r} is none of {', '.join([*names, 'auto'])}")
-    return names[precision]
-
-
-def _progress_bar(label: str, steps: int | None, seconds: float | None) -> Any:
-    # imported here: it draws in ipywidgets, which a script does not need
-    from tqdm.auto import tqdm
-
-    unit = "steps" if steps is not None else "CPU-seconds"
-    return tqdm(
-        desc=label,
-        total=steps if steps is not None else seconds,
-        bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.0f} of {total:.0f} "
-        + unit
-        + ", {remaining} left{postfix}",
-        disable=not _has_audience(),
-    )
-
-
-def _has_audience() -> bool:
-    if os.environ.get("ATTN_COURSE_PROGRESS_BAR") == "0":
-        return False
-    return _in_kernel() or sys.stderr.isatty()
-
-
-def _in_kernel() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
 
 
 def _check_settings(steps, seconds, lr, clip, eval_every, checkpoint_every) -> None:

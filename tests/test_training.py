@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from attn_course import checkpoints, training
+from attn_course import checkpoints, progress_bar, training, training_steps
 from attn_course.training import History, TrainingDiverged, fit, lr_factor, torch_threads
 
 
@@ -245,7 +245,7 @@ def test_a_finished_checkpoint_gives_the_model_without_training(tmp_path):
 def test_checkpoints_are_written_as_often_as_asked(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(
-        training,
+        training_steps,
         "save_checkpoint",
         lambda path, model, opt, history: written.append(len(history["loss"])),
     )
@@ -485,7 +485,7 @@ def test_nothing_is_printed_where_nobody_watches(capfd):
 
 
 def test_a_terminal_gets_a_bar_with_the_loss_unless_it_is_switched_off(capfd, monkeypatch):
-    monkeypatch.setattr(training.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress_bar.sys.stderr, "isatty", lambda: True, raising=False)
     fit(nn.Linear(2, 1), squared_error, regression, steps=3, label="slope")
     bar = capfd.readouterr().err
     assert "slope 100%" in bar
