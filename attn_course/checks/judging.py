@@ -130,12 +130,13 @@ def _explain(
         return None, f"Nothing to judge yet: the body still raises NotImplementedError{todo}."
     if failure and failure.timed_out:
         return None, _in_words(exercise, first)
-    mistake = _known_mistake(exercise, findings, wrong)
-    if mistake:
-        shown = min(wrong, key=lambda finding: finding.case.size)
-        return mistake.id, f"{mistake.message}\n{_in_words(exercise, shown)}"
     stage = first.case.stage
     of_stage = [f for f in wrong if f.case.stage is stage]
+    mistake, everywhere = _known_mistake(exercise, findings, wrong)
+    if mistake:
+        # a mistake that explains this stage only does not explain the numbers of another
+        shown = min(wrong if everywhere else of_stage, key=lambda finding: finding.case.size)
+        return mistake.id, f"{mistake.message}\n{_in_words(exercise, shown)}"
     shown = min(of_stage, key=lambda finding: finding.case.size)
     diagnosis = _diagnosis(of_stage)
     if diagnosis:
@@ -170,8 +171,10 @@ def _comparable(finding: Finding) -> bool:
 
 def _known_mistake(
     exercise: Exercise, findings: Sequence[Finding], wrong: Sequence[Finding]
-) -> Mistake | None:
-    """The mistake that does what the answer does: on all probes, else on the first bad stage."""
+) -> tuple[Mistake | None, bool]:
+    """The mistake that does what the answer does on the first bad stage, and whether it does so
+    on all other probes too, which is preferred.
+    """
     findings = [f for f in findings if not f.case.stage.remark]
     stage = wrong[0].case.stage
     with_value = any(f.outcome.failure is None for f in wrong if f.case.stage is stage)
@@ -185,10 +188,10 @@ def _known_mistake(
         if mistake.answer and all(_agreements(mistake.answer, on_stage, text=always)):
             agrees = list(_agreements(mistake.answer, elsewhere, text=always))
             if all(agrees):
-                return mistake
+                return mistake, True
             if with_value and sum(agrees) > most:
                 best, most = mistake, sum(agrees)
-    return best
+    return best, False
 
 
 def _agreements(answer: Answer, findings: Sequence[Finding], *, text: bool) -> Iterator[bool]:
@@ -237,6 +240,8 @@ def _listed(wanted: tuple[Output, ...], value: Any) -> str:
 
 
 def _shape_of(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"({', '.join(map(_shape_of, value))})"
     if isinstance(value, torch.Tensor):
         return f"{'mask ' if value.dtype == torch.bool else ''}{tuple(value.shape)}"
     return describe(value)

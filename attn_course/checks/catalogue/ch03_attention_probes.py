@@ -26,6 +26,12 @@ GRADIENTS = (
 # -- without a mask ---------------------------------------------------------------------------
 
 
+def draw_one_key(rng: Generator) -> Iterator[tuple]:
+    """One query and one key: its weight is 1 and its value the output, whatever else is wrong."""
+    yield tenths(rng, 1, 2), tenths(rng, 1, 2), tenths(rng, 1, 3)
+    yield normal(rng, 2, 1, 4), normal(rng, 2, 1, 4), normal(rng, 2, 1, 3)
+
+
 def draw_values(rng: Generator) -> Iterator[tuple]:
     """Equal keys: the weights are uniform whatever the scale, and only the values matter."""
     yield tenths(rng, 1, 2), torch.zeros(2, 2), tenths(rng, 2, 2)

@@ -1,0 +1,80 @@
+"""Answers to exercise 3.5 that the check has to judge right: correct variants and wrong ones."""
+
+import torch
+
+
+def by_broadcasting(weights):
+    eye = torch.eye(weights.shape[-1], dtype=weights.dtype)
+    return weights.unsqueeze(-1) * (eye - weights.unsqueeze(-2))
+
+
+def with_the_indices_exchanged(weights):
+    eye = torch.eye(weights.shape[-1], dtype=weights.dtype)
+    return weights[..., None, :] * (eye - weights[..., :, None])
+
+
+def by_matmul(weights):
+    column = weights[..., None]
+    return torch.diag_embed(weights) - column @ column.mT
+
+
+def row_by_row(weights):
+    if weights.ndim > 1:
+        return torch.stack([row_by_row(row) for row in weights])
+    return torch.diag(weights) - torch.outer(weights, weights)
+
+
+def entry_by_entry(weights):
+    n = weights.shape[-1]
+    rows = [
+        torch.stack([weights[..., i] * (float(i == j) - weights[..., j]) for j in range(n)], -1)
+        for i in range(n)
+    ]
+    return torch.stack(rows, -2)
+
+
+def through_autograd(weights):
+    # any scores with these weights will do; of two zeros the softmax would make a half
+    if weights.ndim > 1:
+        return torch.stack([through_autograd(row) for row in weights])
+    scores = weights.clamp(min=1e-38).log()
+    jacobian = torch.autograd.functional.jacobian(lambda s: s.softmax(-1), scores)
+    return jacobian * (weights.sum() > 0)
+
+
+def hard_coded_size(weights):
+    return torch.eye(3) * weights[..., None] - weights[..., None] * weights[..., None, :]
+
+
+def diagonal_overwritten(weights):
+    jacobian = -weights[..., :, None] * weights[..., None, :]
+    torch.diagonal(jacobian, dim1=-2, dim2=-1).copy_(weights)
+    return jacobian
+
+
+def divided_by_the_size(weights):
+    return by_broadcasting(weights) / weights.shape[-1]
+
+
+def nothing(weights):
+    by_broadcasting(weights)
+
+
+RIGHT = {
+    "softmax_jacobian": [
+        by_broadcasting,
+        with_the_indices_exchanged,
+        by_matmul,
+        row_by_row,
+        entry_by_entry,
+        through_autograd,
+    ]
+}
+WRONG = {
+    "softmax_jacobian": [
+        (hard_coded_size, None, "it raised RuntimeError", "torch.eye(3)"),
+        (diagonal_overwritten, None, "sums to 0"),
+        (divided_by_the_size, None, "times what is expected"),
+        (nothing, None, "is there a `return`?"),
+    ]
+}
