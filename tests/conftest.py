@@ -6,7 +6,9 @@ import hypothesis
 import jaxtyping
 import pytest
 
-SHAPED = "attention blocks efficient masks models multihead norms positions primer recurrent"
+SHAPED = (
+    "attention blocks efficient generation masks models multihead norms positions primer recurrent"
+)
 jaxtyping.install_import_hook(
     [f"attn_course.{module}" for module in SHAPED.split()], "beartype.beartype"
 )
