@@ -99,3 +99,7 @@ def test_the_header_is_checked(tmp_path: Path, before: str, after: str, told: st
 def test_code_outside_cells_and_marks_in_strings_are_refused(tmp_path: Path, body: str) -> None:
     with pytest.raises(BuildError, match=f"chapters/{STEM}.py"):
         read(tmp_path, HEADER + body)
+
+
+def test_blank_lines_below_the_header_are_no_cell(tmp_path: Path) -> None:
+    assert len(read(tmp_path, HEADER + "\n\n\n# %%\nx = 1\n").cells) == 1

@@ -84,19 +84,20 @@ def read_chapter(path: Path) -> Chapter:
     except Exception as error:  # jupytext passes on whatever YAML or nbformat raise
         raise BuildError(f"{label}: not readable as py:percent: {error}") from error
     starts = [n for n, line in enumerate(text.splitlines(), 1) if line.startswith("# %%")]
-    if len(starts) != len(notebook.cells):
+    cells = list(notebook.cells)
+    if cells and not cells[0].source.strip() and len(cells) == len(starts) + 1:
+        del cells[0]  # blank lines below the header
+    if len(starts) != len(cells):
         raise BuildError(
             f"{label}: {len(starts)} lines start with `# %%`, but jupytext reads "
-            f"{len(notebook.cells)} cells: begin with a `# %%` line and keep them out of strings"
+            f"{len(cells)} cells: begin with a `# %%` line and keep them out of strings"
         )
     header = _header(
         dict(notebook.metadata.get("attn_course", {})), find_chapter(path.stem).title, label
     )
-    cells = [
-        _cell(cell, f"{label}:{line}") for cell, line in zip(notebook.cells, starts, strict=True)
-    ]
-    _refuse_twins(cells)
-    return Chapter(path=path, cells=tuple(cells), **header)
+    read = [_cell(cell, f"{label}:{line}") for cell, line in zip(cells, starts, strict=True)]
+    _refuse_twins(read)
+    return Chapter(path=path, cells=tuple(read), **header)
 
 
 def _header(header: dict[str, Any], title: str, label: str) -> dict[str, Any]:
