@@ -21,7 +21,7 @@ Arrays = tuple[np.ndarray, np.ndarray]
 Draw = Callable[[int, np.random.Generator], Arrays]
 
 _SHARE_STEPS = 1000  # the test share is a multiple of 1/1000
-_FRUITLESS_DRAWS = 50
+_FRUITLESS_DRAWS = 12  # each draws more than there would be examples, were there enough
 
 
 class Batch(NamedTuple):
