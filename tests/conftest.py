@@ -10,7 +10,7 @@ SHAPED = (
     "attention blocks efficient generation masks models multihead norms positions primer recurrent"
 )
 jaxtyping.install_import_hook(
-    [f"attn_course.{module}" for module in SHAPED.split()], "beartype.beartype"
+    [f"attn_course.{module}" for module in SHAPED.split()], "shape_checks.check"
 )
 
 # the same examples on every run, no opinion on how fast the machine is, and no search for
