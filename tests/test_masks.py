@@ -134,9 +134,20 @@ def test_masks_that_do_not_fit_together():
         masks.combine_masks(torch.ones(4, 5, dtype=torch.long))
 
 
-@pytest.mark.parametrize("shape", [(4, 5), (2, 3, 4, 5), (1, 1, 1, 5), (2, 1, 4, 1)])
-def test_check_mask_lets_pass_what_fits_in_one_way(shape):
-    assert masks.check_mask(torch.ones(shape, dtype=torch.bool), (2, 3, 4, 5)) is None
+@pytest.mark.parametrize(
+    ("shape", "scores"),
+    [
+        ((4, 5), (2, 3, 4, 5)),
+        ((2, 3, 4, 5), (2, 3, 4, 5)),
+        ((1, 1, 1, 5), (2, 3, 4, 5)),
+        ((2, 1, 4, 1), (2, 3, 4, 5)),
+        ((4, 5), (2, 4, 5)),
+        ((1, 4, 5), (2, 4, 5)),
+        ((4, 5), (4, 5)),
+    ],
+)
+def test_check_mask_lets_pass_what_fits_in_one_way(shape, scores):
+    assert masks.check_mask(torch.ones(shape, dtype=torch.bool), scores) is None
 
 
 @pytest.mark.parametrize(
