@@ -260,7 +260,9 @@ def describe(value: Any) -> str:
         return f"a {kind} of {len(value)}" + (
             f" ({', '.join(describe(item) for item in value)})" if 0 < len(value) <= 3 else ""
         )
-    if isinstance(value, bool | int | float | str):
+    if isinstance(value, float):
+        return repr(float(number(value)))
+    if isinstance(value, bool | int | str):
         return repr(value)[:60]
     return f"an object of type {type(value).__name__}"
 

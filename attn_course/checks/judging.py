@@ -220,7 +220,7 @@ def _in_words(exercise: Exercise, finding: Finding) -> str:
     names = _input_names(exercise, finding.case)
     small = finding.case.size <= SHOWN_NUMBERS
     inputs = ", ".join(
-        f"{name} = {describe(value) if small else _shape_of(value)}"
+        f"{name} = {_shown_input(value, small)}"
         for name, value in zip(names, finding.case.args, strict=False)
         if value is not None
     )
@@ -239,10 +239,11 @@ def _listed(wanted: tuple[Output, ...], value: Any) -> str:
     return ", ".join(f"{o.name} = {describe(v)}" for o, v in zip(wanted, values, strict=True))
 
 
-def _shape_of(value: Any) -> str:
+def _shown_input(value: Any, small: bool) -> str:
+    """An argument: in numbers, or its shape; one that holds several is shown as them."""
     if isinstance(value, tuple | list):
-        return f"({', '.join(map(_shape_of, value))})"
-    if isinstance(value, torch.Tensor):
+        return f"({', '.join(_shown_input(item, small) for item in value)})"
+    if isinstance(value, torch.Tensor) and not small:
         return f"{'mask ' if value.dtype == torch.bool else ''}{tuple(value.shape)}"
     return describe(value)
 

@@ -108,5 +108,6 @@ def test_same_knows_nan_devices_and_nesting():
 def test_descriptions_are_short():
     assert describe(torch.tensor([[1.0, 0.25]])) == "[[1, 0.25]]"
     assert describe(torch.zeros(3, 5)) == "a tensor of shape (3, 5), torch.float32"
+    assert describe(1.112096905708313) == "1.112"
     assert describe((None, 1)) == "a tuple of 2 (None, 1)"
     assert len(describe("x" * 500)) < 70

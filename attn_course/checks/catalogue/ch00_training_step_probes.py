@@ -130,7 +130,8 @@ def draw_layers(rng: Generator, *widths: int) -> Layers:
 
 def draw_repeated(rng: Generator) -> Iterator[tuple]:
     """One small model, called again and again."""
-    yield draw_layers(rng, 1, 2), tenths(rng, 3, 1), torch.tensor([0, 1, 1]), "SGD"
+    layers = ((tenths(rng, 2, 1), tenths(rng, 2)),)
+    yield layers, tenths(rng, 3, 1), torch.tensor([0, 1, 1]), "SGD"
 
 
 def draw_optimizers(rng: Generator) -> Iterator[tuple]:
