@@ -1,0 +1,1 @@
+"""Ours beside a peer on the same work in the same run: `python -m benchmarks`."""
