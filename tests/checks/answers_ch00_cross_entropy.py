@@ -87,6 +87,10 @@ def keepdim_forgotten(logits, targets):
     return -probs[torch.arange(len(targets)), targets].log().mean()
 
 
+def in_half_precision(logits, targets):
+    return F.cross_entropy(logits.half(), targets)
+
+
 def smoothed(logits, targets):
     return F.cross_entropy(logits, targets, label_smoothing=0.1)
 
@@ -114,6 +118,7 @@ WRONG = {
         (axis_of_rows_by_habit, "softmax-over-rows"),
         (probabilities_into_the_ready_made_one, "softmax-twice"),
         (keepdim_forgotten, "sums-misaligned", "keepdim"),
+        (in_half_precision, None, "coarser than the inputs"),
         (smoothed, None, "probability that the softmax gives the target"),
     ]
 }
