@@ -88,13 +88,13 @@ def build(
 
     Raises BuildError, and leaves the chapter's notebooks as they were, if one fails.
     """
-    options = options or Options()
     assembled = [assemble(course, source, catalogue) for source in course.find(names)]
     with questions_lock(course):
         questions = merge_questions(course, by_number(assembled), keep=bool(names))
         write_if_changed(course.questions_file, as_json(questions))
+    run = _Run(course, options or Options(), questions, catalogue.check, tell)
     for one in assembled:
-        _build_chapter(course, one, questions, options, catalogue.check, tell)
+        run.chapter(one)
 
 
 def by_number(assembled: list[Assembled]) -> dict[str, Questions]:
@@ -102,58 +102,64 @@ def by_number(assembled: list[Assembled]) -> dict[str, Questions]:
     return {one.chapter.number: one.questions for one in assembled}
 
 
-def _build_chapter(
-    course: Course,
-    one: Assembled,
-    questions: Questions,
-    options: Options,
-    judge: Judge,
-    tell: Callable[[str], object],
-) -> None:
-    stale = [
-        book
-        for folder, book in one.books.items()
-        if folder != "exercises" and not _keeps_outputs(course, one, book, questions, options)
-    ]
-    told = {book.label: "written, not executed" for book in stale}
-    if not options.draft:
-        if any(book.folder == "solutions" for book in stale):
-            prove(one.books["solutions"], one.answers, judge)
-        for book in stale:
-            told[book.label] = f"executed in {_execute(course, book, options):.0f} s"
-    for book in one.books.values():
-        changed = write_if_changed(_path(course, one, book), as_text(book.notebook))
-        tell(f"{book.label}: {told.get(book.label, 'written' if changed else 'unchanged')}")
+@dataclass(frozen=True)
+class _Run:
+    """One run of the builder over some chapters."""
 
+    course: Course
+    options: Options
+    questions: Questions
+    judge: Judge
+    tell: Callable[[str], object]
 
-def _execute(course: Course, book: Book, options: Options) -> float:
-    started = time.monotonic()
-    total = sum(cell.cell_type == "code" for cell in book.notebook.cells)
-    with tqdm(total=total, desc=book.label, unit="cell", leave=False) as bar:
-        execute(book, course.root / book.folder, options.timeout, bar.update)
-    return time.monotonic() - started
+    def chapter(self, one: Assembled) -> None:
+        """Execute what is stale, then write all three notebooks."""
+        paths = {folder: self.course.notebook(folder, one.chapter.stem) for folder in one.books}
+        stale = [
+            folder
+            for folder in ("notebooks", "solutions")
+            if not self._keeps_outputs(one.books[folder], paths[folder], self._context(one, folder))
+        ]
+        told = dict.fromkeys(stale, "written, not executed")
+        if not self.options.draft:
+            if "solutions" in stale:
+                prove(one.books["solutions"], one.answers, self.judge)
+            for folder in stale:
+                told[folder] = f"executed in {self._execute(one.books[folder]):.0f} s"
+        for folder, book in one.books.items():
+            changed = write_if_changed(paths[folder], as_text(book.notebook))
+            state = "written" if changed else "unchanged"
+            self.tell(f"{book.label}: {told.get(folder, state)}")
 
+    def _context(self, one: Assembled, folder: str) -> str:
+        """What a notebook depends on beside its code and the package's."""
+        if folder == "solutions":  # a stub that changed is to be proven again
+            return "\0".join(answer.stub for answer in one.answers.values())
+        number = one.chapter.number  # earlier questions may be asked again
+        return as_json({k: q for k, q in self.questions.items() if q["chapter"] <= number})
 
-def _keeps_outputs(
-    course: Course, one: Assembled, book: Book, questions: Questions, options: Options
-) -> bool:
-    """Whether the stored outputs are still right; if so, the built notebook takes them over."""
-    number = one.chapter.number
-    if book.folder == "solutions":
-        context = "\0".join(answer.stub for answer in one.answers.values())
-    else:  # earlier questions may be asked again
-        context = as_json({k: q for k, q in questions.items() if q["chapter"] <= number})
-    key = source_hash(book.notebook, context)
-    stored = read_notebook(_path(course, one, book))
-    if not options.force and stored is not None and _take_outputs(stored, book.notebook, key):
-        book.notebook.metadata.attn_course.source_hash = key
-        return True
-    if not options.draft:
-        book.notebook.metadata.attn_course.source_hash = key
-    return False
+    def _keeps_outputs(self, book: Book, path: Path, context: str) -> bool:
+        """Whether the stored outputs are still right; if so, the built notebook takes them over."""
+        key = source_hash(book.notebook, context)
+        stored = read_notebook(path)
+        kept = False
+        if stored is not None and not self.options.force:
+            kept = _take_outputs(stored, book.notebook, key)
+        if kept or not self.options.draft:
+            book.notebook.metadata.attn_course.source_hash = key
+        return kept
+
+    def _execute(self, book: Book) -> float:
+        """Run a notebook behind a progress bar; the seconds that it took."""
+        started = time.monotonic()
+        total = sum(cell.cell_type == "code" for cell in book.notebook.cells)
+        with tqdm(total=total, desc=book.label, unit="cell", leave=False) as bar:
+            execute(book, self.course.root / book.folder, self.options.timeout, bar.update)
+        return time.monotonic() - started
 
 
 def _take_outputs(stored: NotebookNode, built: NotebookNode, key: str) -> bool:
+    """Carry the outputs over if the stored notebook ran the same code under the same key."""
     if stored.metadata.get("attn_course", {}).get("source_hash") != key:
         return False
     before, after = (
@@ -166,7 +172,3 @@ def _take_outputs(stored: NotebookNode, built: NotebookNode, key: str) -> bool:
     for old, new in zip(before, after, strict=True):
         new.outputs, new.execution_count = old.outputs, old.execution_count
     return True
-
-
-def _path(course: Course, one: Assembled, book: Book) -> Path:
-    return course.notebook(book.folder, one.chapter.stem)
