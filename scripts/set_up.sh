@@ -106,7 +106,7 @@ explain_failure() {
     elif grep -q -i 'no space left' "$log"; then
         fail "the disk is full; free a few gigabytes and run this again"
     fi
-    reason=$(grep '^ERROR' "$log" | tail -n 1)
+    reason=$(grep -i '^ *error' "$log" | head -n 1)
     fail "pip stopped: ${reason:-$(tail -n 1 "$log")} (its log: $log)"
 }
 

@@ -164,6 +164,20 @@ def test_each_requirement_has_one_tested_version_that_fits_it(python):
     assert wrong == []
 
 
+@pytest.mark.parametrize("python", ["3.11.2", "3.12.0", "3.13.0"])
+def test_tested_versions_do_not_ask_for_a_later_patch_of_python(python):
+    """Debian 12 has Python 3.11.2, and keeps it."""
+    refusing = []
+    for pin in constraints():
+        try:
+            wanted = metadata.metadata(pin.name)["Requires-Python"]
+        except metadata.PackageNotFoundError:  # only for another version of Python
+            continue
+        if wanted and not SpecifierSet(wanted).contains(python):
+            refusing.append(f"{pin} wants Python {wanted}")
+    assert refusing == []
+
+
 def test_constraints_are_exact_and_pin_torch():
     assert [
         str(pin) for pin in constraints() if not re.fullmatch(r"==[\w.]+", str(pin.specifier))
