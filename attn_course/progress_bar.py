@@ -11,20 +11,40 @@ def training_bar(label: str, steps: int | None, seconds: float | None) -> Any:
     """Return a tqdm bar over the budget; a silent one where nobody would see it.
 
     Without a front end a bar on stderr would be stored as an output that
-    differs from run to run. ATTN_COURSE_PROGRESS_BAR=0 switches it off.
+    differs from run to run. ATTN_COURSE_PROGRESS_BAR=0 switches it off, an empty label this one.
     """
     # imported here: it draws in ipywidgets, which a script does not need
     from tqdm.auto import tqdm
+    from tqdm.notebook import tqdm_notebook
 
+    total = steps if steps is not None else seconds
     unit = "steps" if steps is not None else "CPU-seconds"
-    return tqdm(
-        desc=label,
-        total=steps if steps is not None else seconds,
-        bar_format="{desc} {percentage:3.0f}%|{bar}| {n:.0f} of {total:.0f} "
+    settings = {
+        "desc": label,
+        "total": total,
+        "bar_format": "{desc} {percentage:3.0f}%|{bar}| {n:.0f} of {total:.0f} "
         + unit
         + ", {remaining} left{postfix}",
-        disable=not _has_audience(),
-    )
+    }
+    if not label or not _has_audience():
+        return tqdm(**settings, disable=True)
+    if not issubclass(tqdm, tqdm_notebook):
+        return tqdm(**settings)
+    bar = tqdm(**settings, display=False)
+    _display(bar.container, f"{label}: {total} {unit}")
+    return bar
+
+
+def _display(container: Any, text: str) -> None:
+    """Show the bar, with words in its stead for those who read the notebook without a kernel.
+
+    tqdm's own stand-in is the bar as it was before the first step, for ever at 0 %.
+    """
+    from IPython.display import display
+
+    view = {"version_major": 2, "version_minor": 0, "model_id": container.model_id}
+    bundle = {"text/plain": text, "application/vnd.jupyter.widget-view+json": view}
+    display(bundle, raw=True)
 
 
 def _has_audience() -> bool:

@@ -11,8 +11,10 @@ from typing import Literal
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from attn_course.attention import additive_attention, lookup
+from attn_course.masks import padding_mask
 
 Kind = Literal["rnn", "gru", "lstm"]
 Score = Literal["additive", "dot"]
@@ -199,25 +201,40 @@ class RecurrentSeq2Seq(nn.Module):
         self.W_out = nn.Linear(2 * d_model if attention else d_model, target_vocab)
 
     def encode(
-        self, source: Int[Tensor, "b n_source"]
+        self, source: Int[Tensor, "b n_source"], lengths: Int[Tensor, " b"] | None = None
     ) -> tuple[Float[Tensor, "b n_source d_model"], State]:
-        """Return the states after each source token and the state after the last one."""
-        return self.encoder(self.source_embedding(source))
+        """Return the states after each source token and the state after the last real one."""
+        embedded = self.source_embedding(source)
+        if lengths is None:
+            return self.encoder(embedded)
+        packed = pack_padded_sequence(
+            embedded, lengths.cpu(), batch_first=True, enforce_sorted=False
+        )
+        states, last = self.encoder(packed)
+        states, _ = pad_packed_sequence(states, batch_first=True, total_length=source.shape[1])
+        return states, last
 
     def forward(
-        self, source: Int[Tensor, "b n_source"], target_in: Int[Tensor, "b n_target"]
+        self,
+        source: Int[Tensor, "b n_source"],
+        target_in: Int[Tensor, "b n_target"],
+        lengths: Int[Tensor, " b"] | None = None,
     ) -> tuple[Float[Tensor, "b n_target vocab"], Float[Tensor, "b n_target n_source"] | None]:
         """Return logits and alignment weights (None without attention).
 
         `target_in` is the target shifted right by a start token (`tasks.shift_right`).
+        `lengths` counts the real tokens of each source, the others being padding
+        behind them (None: all are real).
         """
-        logits, weights, _ = self._decode(target_in, *self.encode(source))
+        states, last = self.encode(source, lengths)
+        logits, weights, _ = self._decode(target_in, states, last, lengths)
         return logits, weights
 
     def look_back(
         self,
         query: Float[Tensor, "b n_target d_model"],
         states: Float[Tensor, "b n_source d_model"],
+        lengths: Int[Tensor, " b"] | None = None,
     ) -> tuple[Float[Tensor, "b n_target d_model"], Float[Tensor, "b n_target n_source"]]:
         """Return what each query finds among the states, keys and values in one, and the weights.
 
@@ -226,31 +243,44 @@ class RecurrentSeq2Seq(nn.Module):
         if not self.attention:
             raise ValueError("this model has no attention: it was built with attention=False")
         if self.score == "dot":
-            return lookup(query, states, states)
-        return additive_attention(query, states, states, self.W_q, self.W_k, self.w)
+            found, weights = lookup(query, states, states)
+        else:
+            found, weights = additive_attention(query, states, states, self.W_q, self.W_k, self.w)
+        if lengths is None:
+            return found, weights
+        # sharing a padded key's weight out among the others is the same as masking its score
+        weights = weights * padding_mask(lengths, states.shape[1])[:, None, :]
+        weights = weights / weights.sum(dim=-1, keepdim=True)
+        return weights @ states, weights
 
     @torch.no_grad()
     def generate(
-        self, source: Int[Tensor, "b n_source"], n_target: int, start_token: int
+        self,
+        source: Int[Tensor, "b n_source"],
+        n_target: int,
+        start_token: int,
+        lengths: Int[Tensor, " b"] | None = None,
     ) -> tuple[Int[Tensor, "b n_target"], Float[Tensor, "b n_target n_source"] | None]:
         """Return the greedy output, each token read back as the next input, and its weights."""
         if n_target < 1:
             raise ValueError(f"n_target={n_target} must be at least 1")
-        states, last = self.encode(source)
+        states, last = self.encode(source, lengths)
         token = source.new_full((source.shape[0], 1), start_token)
         tokens, rows = [], []
         for _ in range(n_target):
-            logits, weights, last = self._decode(token, states, last)
+            logits, weights, last = self._decode(token, states, last, lengths)
             token = logits.argmax(dim=-1)
             tokens.append(token)
             rows.append(weights)
         return torch.cat(tokens, dim=1), torch.cat(rows, dim=1) if self.attention else None
 
-    def _decode(self, target_in: Tensor, states: Tensor, last: State):
+    def _decode(
+        self, target_in: Tensor, states: Tensor, last: State, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None, State]:
         decoded, last = self.decoder(self.target_embedding(target_in), last)
         if not self.attention:
             return self.W_out(decoded), None, last
-        context, weights = self.look_back(decoded, states)
+        context, weights = self.look_back(decoded, states, lengths)
         return self.W_out(torch.cat([decoded, context], dim=-1)), weights, last
 
 

@@ -113,7 +113,7 @@ def fit(
         for large models; those of the course are too small to gain.
     threads: torch's threads during the run (None: leave them).
     label: the word before the progress bar, which is drawn in notebooks and
-        terminals unless ATTN_COURSE_PROGRESS_BAR is 0.
+        terminals unless ATTN_COURSE_PROGRESS_BAR is 0. Empty: no bar, for many short runs.
 
     Ctrl-C, or the notebook's stop button, ends the run after the current step
     and keeps what was learnt.

@@ -238,6 +238,26 @@ def test_generation_reads_back_its_own_output(kind, attention):
         assert alignment is None
 
 
+# kills: a last state taken after the padding, padded keys that are looked at
+@pytest.mark.parametrize("score", ["additive", "dot"])
+@pytest.mark.parametrize("kind", ["gru", "lstm"])
+@pytest.mark.parametrize("attention", [False, True])
+def test_a_padded_source_counts_as_if_it_stood_alone(kind, attention, score):
+    model = RecurrentSeq2Seq(7, 9, 6, attention=attention, kind=kind, score=score)
+    source, target = torch.randint(7, (3, 5)), torch.randint(9, (3, 4))
+    lengths = torch.tensor([2, 5, 3])
+    logits, alignment = model(source, target, lengths)
+    written, _ = model.generate(source, 4, START, lengths)
+    for row, length in enumerate(lengths.tolist()):
+        alone, alignment_alone = model(source[row : row + 1, :length], target[row : row + 1])
+        torch.testing.assert_close(logits[row], alone[0])
+        written_alone, _ = model.generate(source[row : row + 1, :length], 4, START)
+        assert torch.equal(written[row], written_alone[0])
+        if attention:
+            torch.testing.assert_close(alignment[row, :, :length], alignment_alone[0])
+            assert (alignment[row, :, length:] == 0).all()
+
+
 def test_generation_needs_a_length():
     with pytest.raises(ValueError, match="n_target=0"):
         RecurrentSeq2Seq(7, 9, 6, attention=False).generate(torch.zeros(1, 2).long(), 0, START)

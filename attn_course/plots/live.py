@@ -44,7 +44,7 @@ class Slider:
         whole = all(isinstance(x, int) for x in (self.low, self.high, self.start, self.step))
         kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
         return kind(
-            min=self.low, max=self.high, value=self.start, step=self.step, **_looks(self.label)
+            min=self.low, max=self.high, value=self.start, step=self.step, description=self.label
         )
 
 
@@ -74,7 +74,7 @@ class Choices:
         import ipywidgets
 
         return ipywidgets.SelectionSlider(
-            options=list(self.options), value=self.start, **_looks(self.label)
+            options=list(self.options), value=self.start, description=self.label
         )
 
 
@@ -214,6 +214,11 @@ class _View:
         self.sliders = {name: slider.widget() for name, slider in live.sliders.items()}
         # its box would stretch the picture to the width of the page
         layout = {"align_self": "flex-start", "max_width": "100%"}
+        # ipywidgets would cut a longer label off at 80 pixels
+        widest = max(len(slider.label) for slider in live.sliders.values())
+        for widget in self.sliders.values():
+            widget.style.description_width = f"{0.6 * widest + 1:.1f}em"
+            widget.layout = ipywidgets.Layout(width="32em", max_width="100%")
         self.image = ipywidgets.Image(format="png", value=live.png, layout=layout)
         self.message = ipywidgets.HTML()
         self.box = ipywidgets.VBox([*self.sliders.values(), self.image, self.message])
@@ -273,12 +278,3 @@ def _current_cell() -> tuple[str, int] | None:
         return None
     cell_id = kernel.get_parent("shell").get("metadata", {}).get("cellId")
     return (cell_id, shell.execution_count) if cell_id else None
-
-
-def _looks(label: str) -> dict[str, Any]:
-    # a long label would be cut off at ipywidgets' 80 pixels
-    return {
-        "description": label,
-        "style": {"description_width": "initial"},
-        "layout": {"width": "28em", "max_width": "100%"},
-    }
