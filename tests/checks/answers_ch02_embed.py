@@ -86,6 +86,10 @@ def truncated_to_whole_numbers(ids, table):
     return table[ids].long()
 
 
+def new_embedding(ids, table):
+    return nn.Embedding(*table.shape)(ids)
+
+
 RIGHT = {
     "embed": [
         by_one_hot,
@@ -102,6 +106,7 @@ RIGHT = {
 WRONG = {
     "embed": [
         (with_a_module, "detached", "gradient"),
+        (new_embedding, "table-of-its-own", "never used"),
         (rows_as_numbers, "flattened"),
         (row_two_further, None, "Id 3", "row 1"),
         (integer_one_hot, None, "dtype"),

@@ -133,6 +133,14 @@ def harmless_epsilon(scores, dim=-1):
     return e / (e.sum(dim, keepdim=True) + 1e-14)
 
 
+def clamped_far_out(scores, dim=-1):
+    return scores.clamp(-1e4, 1e4).softmax(dim)
+
+
+def dim_not_passed_on(scores, dim=-1):
+    return F.softmax(scores)
+
+
 RIGHT = {
     "softmax": [
         by_log_sum_exp,
@@ -161,6 +169,8 @@ WRONG = {
         (fixed_length, None),
         (through_numpy, "detached", "gradient"),
         (sum_as_a_number, "sum-detached", "sum"),
+        (clamped_far_out, "scores-clamped", "cut to a limit"),
+        (dim_not_passed_on, "axis-left-to-torch", "`dim`"),
         (larger_epsilon, "epsilon-added", "not needed"),
         (visible_epsilon, "epsilon-added", "sum to one"),
         (another_epsilon_for_a_shift, "epsilon-for-shift", "0/0"),

@@ -217,6 +217,11 @@ EMBED = Exercise(
             lambda ids, table: ids[..., None] * table[0],
         ),
         Mistake(
+            "table-of-its-own",
+            "The table that is passed in is never used: a new `nn.Embedding` has rows of its own.",
+            lambda ids, table: torch.nn.Embedding(len(table), table.shape[1])(ids),
+        ),
+        Mistake(
             "scaled",
             "The rows are multiplied by √d. Some models do that to their embeddings; here it "
             "is not asked for.",

@@ -56,6 +56,8 @@ def draw_large(rng: Generator) -> Iterator[tuple]:
     yield torch.tensor([2000.0, 0.0, -1000.0]), -1
     yield torch.tensor([up, down]), 1
     yield torch.tensor([up, down]).mT.contiguous(), 0
+    # far apart: exp(s − log Σ exp s) is right too, but has no digits left for small differences
+    yield torch.tensor([8e5, 5e4, 2e4]), -1
     level = 3000 * torch.randint(0, 2, (2, 1, 3), generator=rng) - 1500
     yield level + normal(rng, 2, 4, 3), 1
 

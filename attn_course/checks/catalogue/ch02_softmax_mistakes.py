@@ -168,6 +168,12 @@ MISTAKES = (
         lambda scores, dim=-1: scores.softmax(0),
     ),
     Mistake(
+        "axis-left-to-torch",
+        "`dim` is not passed on. Left alone, an old function of torch picks an axis by the number "
+        "of axes: the first of three, but the second of two.",
+        lambda scores, dim=-1: scores.softmax(0 if scores.ndim in (1, 3) else 1),
+    ),
+    Mistake(
         "default-axis-counted-from-left",
         "By default the weights should sum to one along the last axis, dim = −1, however "
         "many axes there are.",
