@@ -72,6 +72,23 @@ def test_a_relative_bias_is_trained_with_the_attention():
     assert attention.position.table.grad.all()
 
 
+@either_path
+@pytest.mark.parametrize(
+    "position",
+    [
+        positions.RotaryPositions(),
+        positions.AlibiPositions(3),
+        positions.RelativePositions(3, 2),
+    ],
+    ids=lambda position: type(position).__name__,
+)
+def test_positions_are_made_where_the_tokens_are(position, need_weights):
+    # tensors of another device than "meta" may not be combined with its own
+    attention = MultiHeadAttention(12, 3, position=position).to("meta")
+    x, mask = torch.empty(2, 5, 12, device="meta"), causal_mask(5, device="meta")
+    assert attention(x, x, x, mask, need_weights=need_weights)[0].device.type == "meta"
+
+
 def test_positions_need_as_many_keys_as_queries():
     attention = ours(position=positions.RotaryPositions())
     with pytest.raises(ValueError, match="n_query <= n_key, got 3 and 2"):

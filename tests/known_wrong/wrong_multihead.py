@@ -259,6 +259,13 @@ MULTIHEAD = [
         chunks,
     ),
     Wrong(
+        "D11 positions made on the CPU",
+        {ROTATE: lambda self, x, at: apply_rope(x, torch.arange(len(at)), self.base)},
+        "test_multihead_options.test_positions_are_made_where_the_tokens_are",
+        {"position": RotaryPositions(), "need_weights": True},
+        error=RuntimeError,
+    ),
+    Wrong(
         "weights rounded to float32 on their way",
         {"multihead.copy_pairs": rounded_to_float32},
         "test_multihead.test_there_and_back_gives_the_same_weights_and_settings",
