@@ -14,15 +14,17 @@ class TrainingDiverged(FloatingPointError):
     """The loss or the gradient of a step is NaN or infinite.
 
     `step` counts from 1, `reasons` lists likely causes, the best supported
-    first. The weights are those from before the step.
+    first, `history` holds what was measured until then. The weights are those
+    from before the step.
     """
 
-    def __init__(self, what: str, step: int, reasons: list[str]) -> None:
+    def __init__(self, what: str, step: int, reasons: list[str], history: Any) -> None:
         """Say what is not finite, in which step, and the reasons."""
         listed = "".join(f"\n  - {reason}" for reason in reasons)
         super().__init__(f"{what} at step {step}. Likely reasons:{listed}")
         self.step = step
         self.reasons = reasons
+        self.history = history
 
 
 def likely_reasons(

@@ -124,7 +124,7 @@ class Trainer:
     def _diverged(self, what: str, batch: Any, rate: float) -> None:
         half = self.dtype != torch.float32
         reasons = likely_reasons(self.model, batch, self.history.loss, rate, half=half)
-        raise TrainingDiverged(what, self.history.steps + 1, reasons)
+        raise TrainingDiverged(what, self.history.steps + 1, reasons, self.history)
 
 
 def _as_number(loss: Any) -> float:

@@ -281,18 +281,19 @@ def test_chinese_labels_get_a_font_that_has_them():
     assert drawn["你"].shape != drawn["好"].shape or (drawn["你"] != drawn["好"]).any()
 
 
-def test_a_glyph_that_no_font_has_is_said_in_the_figure(capfd):
-    label = chr(0x10FFFD)  # private use: no font draws it
+def test_a_glyph_that_no_font_has_is_said_in_the_figure(capfd, monkeypatch):
+    monkeypatch.setattr(fonts, "_family_with", lambda character: None)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        shown = heat_map([[0.5]], row_labels=[label], column_labels=["a"])
+        shown = heat_map([[0.5]], row_labels=["𒀀"], column_labels=["a"])
         shown.png()
-        heads = head_maps([[[0.5]]], row_labels=[label])
+        heads = head_maps([[[0.5]]], row_labels=["𒀀"])
     assert capfd.readouterr() == ("", "")
-    assert "apt install" not in heat_map([[0.5]], row_labels=["a"]).figure.get_supxlabel()
-    if fonts.missing_glyphs([label]):
-        assert "apt install" in shown.figure.get_supxlabel()
-        assert heads.figure.get_supxlabel().startswith("key position j\n")
+    note = shown.figure.get_supxlabel()
+    assert note.startswith("□: no installed font has U+12000. ")
+    assert "apt install" in note
+    assert heads.figure.get_supxlabel() == f"key position j\n{note}"
+    assert heat_map([[0.5]], row_labels=["a"]).figure.get_supxlabel() == ""
 
 
 def test_a_font_installed_later_is_found(monkeypatch, tmp_path):

@@ -7,6 +7,7 @@ from math import cos, inf, nan, pi
 import pytest
 import torch
 from torch import nn
+from tqdm.notebook import tqdm_notebook
 
 from attn_course import checkpoints, progress_bar, training, training_steps
 from attn_course.training import History, TrainingDiverged, fit, lr_factor, torch_threads
@@ -358,6 +359,7 @@ def test_a_loss_that_is_not_finite_is_noticed_before_the_weights_are_touched(bad
     with pytest.raises(TrainingDiverged, match=rf"the loss is {bad} at step 6") as caught:
         fit(model, nan_from(6, bad), regression, steps=50, on_step=look)
     assert caught.value.step == 6
+    assert caught.value.history.steps == 5
     assert "softmax over a row" in caught.value.reasons[0]
     assert torch.equal(model.weight, before[-1]["weight"])
     assert len(before) == 5
@@ -494,3 +496,25 @@ def test_a_terminal_gets_a_bar_with_the_loss_unless_it_is_switched_off(capfd, mo
     monkeypatch.setenv("ATTN_COURSE_PROGRESS_BAR", "0")
     fit(nn.Linear(2, 1), squared_error, regression, steps=3)
     assert capfd.readouterr().err == ""
+
+
+# kills: a bar whose stand-in without a kernel says 0 % for ever, or figures that differ
+def test_a_notebook_gets_a_bar_and_words_in_its_stead(monkeypatch, capfd):
+    def display(bundle, raw):
+        shown.append(bundle)
+
+    shown = []
+    monkeypatch.setattr(progress_bar, "_in_kernel", lambda: True)
+    monkeypatch.setattr("tqdm.auto.tqdm", tqdm_notebook)
+    monkeypatch.setattr("IPython.display.display", display)
+    fit(nn.Linear(2, 1), squared_error, regression, steps=3, label="slope")
+    fit(nn.Linear(2, 1), squared_error, regression, steps=3, label="")
+    (bundle,) = shown
+    assert bundle["text/plain"] == "slope: 3 steps"
+    assert "application/vnd.jupyter.widget-view+json" in bundle
+    assert capfd.readouterr() == ("", "")
+
+
+def test_half_precision_is_named_among_the_reasons():
+    with pytest.raises(TrainingDiverged, match="half precision overflowed"):
+        fit(nn.Linear(2, 1), nan_from(1, nan), regression, steps=3, precision="bfloat16")

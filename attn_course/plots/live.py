@@ -129,7 +129,8 @@ class LiveFigure:
         self.error = None
         try:
             with style():
-                self.caption = self._update(**self.values) or ""
+                said = self._update(**self.values)
+            self.caption = "" if said is None else str(said)
             self.png = render_png(self.figure, fast=True)
         except Exception as error:
             self.error = error

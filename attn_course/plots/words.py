@@ -23,5 +23,5 @@ WORDS = {
     "This is the view at {settings}.",
     "slider_error": "This setting could not be drawn: {error}",
     "no_font": "□: no installed font has {missing}. Debian, Ubuntu, Colab: apt install "
-    "fonts-noto-cjk fonts-noto-core",
+    "fonts-noto-cjk fonts-noto-core, then restart the kernel",
 }
