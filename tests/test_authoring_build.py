@@ -415,7 +415,7 @@ class TestCommand:
         result = self.call(copied, monkeypatch, "--check")
         assert result.exit_code == 1
         assert f"notebooks/{STEM}.ipynb: cell 6 (code-" in result.output
-        assert "Error: 1 built files differ" in result.output
+        assert "files that differ from what their sources build: 1. Run" in result.output
 
     def test_what_cannot_be_built_is_an_error_without_a_traceback(
         self, copied: Course, monkeypatch: pytest.MonkeyPatch

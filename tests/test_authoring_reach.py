@@ -9,7 +9,7 @@ from attn_course.authoring import reach
 from attn_course.authoring.reach import reached_files, source_hash
 
 FILES = {
-    "__init__.py": "",
+    "__init__.py": "if TYPE_CHECKING:\n    from attn_course.lazy import fetched\n",
     "alone.py": "import math\n",
     "chain.py": "def f():\n    from attn_course.deep.inner import x\n",
     "relative.py": "from . import alone\nfrom .deep import inner as renamed\n",

@@ -47,5 +47,6 @@ def _report(found: list[str]) -> None:
         click.echo(told)
     if found:
         raise click.ClickException(
-            f"{len(found)} built files differ from their sources: run `attn-course build`"
+            f"files that differ from what their sources build: {len(found)}. "
+            "Run `attn-course build`."
         )

@@ -57,9 +57,11 @@ _BESIDE = {".mjs", ".js", ".css", ".json", ".html"}
 
 
 def _imported(code: str, package: str) -> set[str]:
-    """Names of the package's modules that the code imports anywhere."""
+    """Names of the package's modules that the code imports anywhere, but for types alone."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(code)):
+    tree = ast.parse(code)
+    tree.body = [node for node in tree.body if not _is_for_types(node)]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -69,6 +71,10 @@ def _imported(code: str, package: str) -> set[str]:
             # the imported name may itself be a module, or one that the package fetches lazily
             names |= {origin, *(lazy.get(a.name, f"{origin}.{a.name}") for a in node.names)}
     return {name for name in names if name.partition(".")[0] == "attn_course"}
+
+
+def _is_for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
 def _module_file(name: str) -> Path | None:
