@@ -1,5 +1,6 @@
 """A hand on a real JupyterLab: opens notebooks, runs and edits cells, reads what they show."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +8,6 @@ from playwright.sync_api import Locator, Page
 
 # Loading takes 5 to 7 s on an idle machine; a test machine is not idle.
 LOAD_MS = 120_000
-RUN_MS = 300_000
 
 _IDLE = """() => {
     const panel = window.jupyterapp?.shell?.currentWidget;
@@ -50,7 +50,6 @@ class Lab:
 
     def run_all(self) -> None:
         """Run all cells; JupyterLab itself stops at the first error."""
-        self.page.set_default_timeout(RUN_MS)
         self.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-cells')")
 
     def run(self, index: int) -> None:
@@ -65,10 +64,10 @@ class Lab:
         """The notebook's cells as they are now."""
         return self.page.evaluate(_CELLS)
 
-    def index(self, start: str) -> int:
-        """The number of the only cell whose source starts with `start`."""
+    def index(self, pattern: str) -> int:
+        """The number of the only cell whose source starts with the regular expression."""
         sources = ["".join(cell["source"]) for cell in self.cells()]
-        (index,) = [i for i, source in enumerate(sources) if source.startswith(start)]
+        (index,) = [i for i, source in enumerate(sources) if re.match(pattern, source)]
         return index
 
     def errors(self) -> list[str]:
@@ -92,14 +91,12 @@ class Lab:
         """The text that the cell's outputs show."""
         return self.cell(index).locator(".jp-Cell-outputArea").inner_text()
 
-    def first_slider(self) -> Locator:
-        """The handle of the first slider in the notebook."""
-        return self.page.locator(".jp-Cell-outputArea [role=slider]").first
-
-    def picture_beside(self, slider: Locator) -> bytes:
-        """What is to be seen of the picture in the same output as the slider."""
-        output = self.page.locator(".jp-OutputArea-output", has=slider).first
-        return output.locator("img, canvas").first.screenshot()
+    def first_view(self) -> tuple[Locator, Locator]:
+        """The slider and the picture of the first output that has both."""
+        output = self.page.locator(
+            ".jp-OutputArea-output:has([role=slider]):has(img, canvas)"
+        ).first
+        return output.locator("[role=slider]").first, output.locator("img, canvas").first
 
     def screenshot(self, path: Path) -> None:
         """A picture of the page, for a person."""
