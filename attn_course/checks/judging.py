@@ -135,7 +135,7 @@ def _explain(
     mistake, everywhere = _known_mistake(exercise, findings, wrong)
     if mistake:
         # a mistake that explains this stage only does not explain the numbers of another
-        shown = min(wrong if everywhere else of_stage, key=lambda finding: finding.case.size)
+        shown = _most_telling(wrong if everywhere else of_stage)
         return mistake.id, f"{mistake.message}\n{_in_words(exercise, shown)}"
     shown = min(of_stage, key=lambda finding: finding.case.size)
     diagnosis = _diagnosis(of_stage)
@@ -146,6 +146,16 @@ def _explain(
     # wrong numbers
     wrong_numbers = _comparable(shown) and not shown.outcome.altered
     return None, f"{stage.message}\n{told}" if wrong_numbers else told
+
+
+def _most_telling(findings: Sequence[Finding]) -> Finding:
+    """The case to show: one with numbers to do on paper if there is one, else the smallest."""
+
+    def rank(finding: Finding) -> tuple[bool, int]:
+        size = finding.case.size
+        return not (_comparable(finding) and size <= SHOWN_NUMBERS), size
+
+    return min(findings, key=rank)
 
 
 def _diagnosis(of_stage: Sequence[Finding]) -> Diagnosis | None:

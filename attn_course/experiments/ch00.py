@@ -18,8 +18,8 @@ WORDS = {
     "probability": "probability",
     "logit_of_last": "logit of class 2",
     "temperature": "temperature",
-    "softmax_alt": "Two rows of bars: three logits, and the probabilities that their softmax "
-    "gives at this temperature.",
+    "softmax_alt": "Two bar charts, side by side: three logits, and the probabilities that "
+    "their softmax gives at this temperature.",
     "softmax_told": "Class {best} is the likeliest; its probability is about {largest:.1f}.",
     "rate": "learning rate",
     "x": "x",
