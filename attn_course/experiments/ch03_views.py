@@ -1,0 +1,166 @@
+"""Chapter 03's views: weights with and without the scale, and the learner's own attention."""
+
+from collections.abc import Callable, Sequence
+from math import log, sqrt
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from matplotlib.container import BarContainer
+from torch import Tensor
+
+from attn_course.attention import attention_entropy, scaled_dot_product_attention
+from attn_course.experiments.ch03 import random_vectors
+from attn_course.plots import Choices, LiveFigure, Slider, live_figure
+from attn_course.plots.picture import COLOURS
+
+NUM_KEYS = 16
+WIDTHS = [2**k for k in range(11)]
+"""The widths d_k on the sliders, 1 to 1024."""
+
+_DRAWS = 12
+_SEED = 33  # its first draw is near the mean of all
+
+Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Any]
+
+
+def saturation_view() -> LiveFigure:
+    """Return the view of one query's weights over 16 random keys, without and with the scale.
+
+    Moving d_k keeps the vectors and only takes more of their entries in, so that the bars
+    change and do not jump.
+    """
+    query, key = random_vectors(WIDTHS[-1], sets=_DRAWS, n=NUM_KEYS, seed=_SEED)
+    return live_figure(
+        lambda *panels: _draw_saturation(query, key, panels),
+        alt="The weights of one query over 16 random keys as bars, left without a scale, right "
+        "with 1/√d_k. Left, one bar takes nearly everything as d_k grows; right, the weights "
+        "stay spread.",
+        size=(8.0, 3.4),
+        panels=2,
+        d_k=Choices("d_k", WIDTHS, start=64),
+        sample=Slider("draw", 1, _DRAWS, start=1),
+    )
+
+
+def _draw_saturation(query: Tensor, key: Tensor, panels: Sequence[Axes]):
+    bars = [_empty_bars(panel, COLOURS[k]) for k, panel in enumerate(panels)]
+    panels[0].set(title="no scale", ylabel="attention weight")
+    panels[1].set(title="scaled by 1/√d_k")
+
+    def update(d_k: int, sample: int) -> str:
+        scores = query[..., :d_k] @ key[..., :d_k].mT
+        both = torch.stack([scores, scores / sqrt(d_k)]).softmax(dim=-1)
+        for drawn, weights in zip(bars, both[:, sample - 1, 0], strict=True):
+            _set_heights(drawn, weights)
+        this, mean = both[:, sample - 1, 0].amax(dim=-1), both.amax(dim=-1).mean(dim=(1, 2))
+        entropy = attention_entropy(both).mean(dim=(1, 2))
+        return (
+            f"Largest weight in this draw: {this[0]:.2f} without the scale, {this[1]:.2f} with "
+            f"it. Mean of {scores.shape[0] * scores.shape[1]} draws: {mean[0]:.2f} and "
+            f"{mean[1]:.2f}; mean entropy {entropy[0]:.1f} and {entropy[1]:.1f} nats, of at most "
+            f"{log(NUM_KEYS):.1f}."
+        )
+
+    return update
+
+
+def own_attention_view(attend: Attend) -> LiveFigure:
+    """Return the view in which the learner's own attention responds to d_k and to a mask.
+
+    attend: called as attend(query, key, value, mask). Give a lambda that looks the learner's
+        function up by its name, and the view follows each new version of it. What it raises
+        or gets wrong is said under the picture, and never raised.
+    """
+    query, key = random_vectors(WIDTHS[-1], sets=1, n=NUM_KEYS, seed=3)
+    value = random_vectors(3, sets=1, n=NUM_KEYS, seed=4)[0]
+    return live_figure(
+        lambda axes: _draw_own(attend, query[0, :1], key[0], value[0], axes),
+        alt="Bars: the weights that your function gives one query over 16 random keys. Circles: "
+        "those of the course. Keys from the number of open keys on are hidden by the mask.",
+        size=(7.0, 3.4),
+        d_k=Choices("d_k", WIDTHS, start=64),
+        open_keys=Slider("open keys", 0, NUM_KEYS, start=NUM_KEYS),
+    )
+
+
+def _draw_own(attend: Attend, query: Tensor, key: Tensor, value: Tensor, axes: Axes):
+    bars = _empty_bars(axes, COLOURS[0])
+    bars.set_label("yours")
+    (circles,) = axes.plot(
+        range(NUM_KEYS), [0.0] * NUM_KEYS, "o", mfc="none", color=COLOURS[1], label="the course's"
+    )
+    axes.set(ylabel="attention weight")
+    axes.legend(frameon=False)
+
+    def update(d_k: int, open_keys: int) -> str:
+        mask = (torch.arange(NUM_KEYS) < open_keys)[None]
+        inputs = query[:, :d_k], key[:, :d_k], value, mask
+        # with need_weights, as by default, there are weights
+        expected = cast(tuple[Tensor, Tensor], scaled_dot_product_attention(*inputs))
+        circles.set_ydata(expected[1][0].numpy())
+        _set_heights(bars, torch.zeros(NUM_KEYS))
+        try:
+            found = attend(*(tensor.clone() for tensor in inputs))
+        except Exception as error:  # the learner's code may raise anything, and sees it here
+            return _told(error)
+        problem = _form_problem(found, expected)
+        if problem:
+            return problem
+        weights = found[1].detach().to(torch.float32)
+        _set_heights(bars, weights[0].nan_to_num(0.0, 0.0, 0.0))
+        return _verdict((found[0], weights), expected)
+
+    return update
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, NotImplementedError):
+        return (
+            "Your function is not written yet: it raises NotImplementedError. Write it, run its "
+            "cell, and move a slider."
+        )
+    if isinstance(error, NameError):
+        return f"{error}: run the cell of your function first, then move a slider."
+    return f"Your function raised {type(error).__name__}: {error}"
+
+
+def _form_problem(found: Any, expected: tuple[Tensor, Tensor]) -> str | None:
+    """What keeps the result from being drawn, in words."""
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        return f"Your function must return (output, weights), it returned {type(found).__name__}."
+    for name, value, wanted in zip(("output", "weights"), found, expected, strict=True):
+        shape = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        if shape != tuple(wanted.shape):
+            return f"Your {name} should have shape {tuple(wanted.shape)}, it is {shape}."
+    return None
+
+
+def _verdict(
+    found: tuple[Tensor, Float[Tensor, "1 j"]], expected: tuple[Tensor, Float[Tensor, "1 j"]]
+) -> str:
+    output, weights = found
+    if not bool(output.isfinite().all() and weights.isfinite().all()):
+        return "Your result has NaN or infinity here. Which step makes it? The check above says."
+    apart = max(float((f - e).abs().max()) for f, e in zip(found, expected, strict=True))
+    if apart > 1e-3:
+        return (
+            f"Yours differs from the course's by up to {apart:.2g} here; your weights sum to "
+            f"{weights.sum():.2f}. The check above names the cause."
+        )
+    return (
+        f"Yours agrees with the course's. Largest weight {weights.max():.2f}, sum "
+        f"{weights.sum():.2f}, entropy {abs(float(attention_entropy(expected[1]))):.1f} nats."
+    )
+
+
+def _empty_bars(axes: Axes, colour: str) -> BarContainer:
+    axes.set(xlim=(-0.7, NUM_KEYS - 0.3), ylim=(0, 1.05), xlabel="key position j")
+    axes.set_xticks(range(0, NUM_KEYS, 3))
+    return axes.bar(range(NUM_KEYS), [0.0] * NUM_KEYS, color=colour)
+
+
+def _set_heights(bars: BarContainer, weights: Float[Tensor, " j"]) -> None:
+    for bar, weight in zip(bars, weights.tolist(), strict=True):
+        bar.set_height(weight)

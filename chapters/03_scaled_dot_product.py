@@ -1,0 +1,861 @@
+# ---
+# jupyter:
+#   attn_course:
+#     title: "Scaled dot-product attention"
+#     reading_minutes: 50
+#     exercise_minutes: 85
+# ---
+
+# %% [markdown]
+# The look-up of chapter 02 scores a query against a key by their dot product. The attention of
+# Transformers does one thing more: it divides every score by $\sqrt{d_k}$ before the softmax.
+#
+# Dividing by a constant looks like a detail. Texts give it great powers: without it, they say,
+# gradients explode and nothing trains. This chapter measures what the division does, and what it
+# does not do.
+#
+# ## What you will be able to do
+#
+# - Say how large a dot product is, from $d_k$ alone, and derive it.
+# - Tell a saturated softmax by its largest weight, by its entropy and by its gradient.
+# - Write scaled dot-product attention with a mask, down to the query that may attend to nothing.
+# - Say what the scale does for training, with runs of your own that show it.
+# - Keep attention finite: large scores, half precision, empty rows.
+#
+# Axes are named as before: $i$ counts queries, $j$ keys, $d$ features. A query and a key have $d_k$
+# features, a value $d_v$.
+#
+# First, three questions on the chapters before.
+
+# %% hide="input"
+recall("03")
+
+# %%
+from math import inf, sqrt
+
+import torch
+import torch.nn.functional as F
+
+from attn_course.attention import (
+    attention_entropy, attention_scores, lookup, scaled_dot_product_attention, softmax_jacobian,
+)
+from attn_course.experiments.ch03 import (
+    LookUpSettings, jacobian_sizes, lookup_accuracies, query_gradient_sizes, random_vectors,
+    train_lookup,
+)
+from attn_course.experiments.ch03_views import WIDTHS, saturation_view
+from attn_course.plots import head_maps, line_plot
+
+# %% [markdown]
+# ## How large is a dot product?
+#
+# **A query and a key have $d_k$ numbers each. How large is their product?** Before training the
+# vectors are random, so ask what is typical. Say that every entry of $q$ and $k$ is drawn by
+# itself, with mean 0 and variance 1. The score
+#
+# $$s = q \cdot k = \sum_{d=1}^{d_k} q_d\, k_d$$
+#
+# is then random too. Its mean is 0, because every term is as often positive as negative. How far
+# from 0 does it lie?
+
+# %% [markdown] prediction="score-deviation-64"
+# With d_k = 64: what is the standard deviation of q·k, the size of a typical score?
+#
+# number: 0 … 64, within 2
+
+# %% [markdown]
+# **By hand, on numbers small enough for paper.** Let every entry be +1 or −1. Then every term
+# $q_d k_d$ is +1 or −1 as well, and a score is a sum of $d_k$ signs.
+#
+# | $d_k$ | possible scores, all equally likely | mean | variance (mean of the squares) |
+# |---|---|---|---|
+# | 1 | 1, −1 | 0 | (1 + 1) / 2 = 1 |
+# | 2 | 2, 0, 0, −2 | 0 | |
+# | 3 | 3, 1, 1, 1, −1, −1, −1, −3 | 0 | |
+#
+# Fill the empty fields. Which rule do you see? The next cell checks it for one row more.
+
+# %%
+for d_k in (1, 2, 3, 4):
+    signs = torch.tensor([-1.0, 1.0])
+    terms = torch.cartesian_prod(*[signs] * d_k).reshape(-1, d_k)  # every choice of signs, a row
+    scores = terms.sum(dim=-1)
+    print(f"d_k = {d_k}: {len(scores):2} scores, variance {scores.square().mean():.0f}")
+
+# %% [markdown]
+# Now for vectors as a layer may have them: normal numbers, 65 536 pairs for each width.
+
+# %%
+variance = []
+for d_k in WIDTHS:
+    query, key = random_vectors(d_k, sets=256)  # (256, 16, d_k) each
+    variance.append(attention_scores(query, key).var().item())  # of (256, 16, 16) scores
+ratios = [v / d_k for v, d_k in zip(variance, WIDTHS)]
+print(f"variance / d_k lies between {min(ratios):.1f} and {max(ratios):.1f} at every width")
+reveal("score-deviation-64", sqrt(variance[WIDTHS.index(64)]))
+
+# %%
+line_plot(
+    WIDTHS, {"q·k": variance, "q·k / √d_k": ratios}, log_x=True, log_y=True, x_label="d_k",
+    y_label="variance of the score", title="The variance of a dot product is d_k",
+    alt="The variance of the plain dot product is a straight line from 1 to 1024; divided by the "
+    "root of d_k it stays at 1.",
+)
+
+# %% [markdown]
+# **What was seen.** The variance is $d_k$, over three orders of magnitude.
+#
+# **Why.** Take one term. Since $q_d$ and $k_d$ are independent with mean 0 and variance 1,
+#
+# $$\mathrm{E}[q_d k_d] = \mathrm{E}[q_d]\,\mathrm{E}[k_d] = 0 \qquad
+# \mathrm{Var}[q_d k_d] = \mathrm{E}[q_d^2]\,\mathrm{E}[k_d^2] = 1.$$
+#
+# Variances of independent terms add up, and there are $d_k$ of them:
+#
+# $$\mathrm{Var}[q \cdot k] = d_k \qquad \text{standard deviation } \sqrt{d_k} \qquad
+# \mathrm{Var}\!\left[\frac{q \cdot k}{\sqrt{d_k}}\right] = \frac{d_k}{(\sqrt{d_k})^2} = 1.$$
+#
+# So the division is chosen to make one thing independent of the width: the variance of the scores.
+#
+# **What the derivation takes for granted.** Three things: mean 0, variance 1, independence. Take
+# them away one by one.
+
+# %%
+x, y = random_vectors(64, n=64)  # (64, 64, 64) each
+rng = torch.Generator().manual_seed(0)
+W_q, W_k = (torch.empty(64, 64).uniform_(-1 / 8, 1 / 8, generator=rng) for _ in range(2))
+pairs = {
+    "as derived": (x, y), "a shared mean of 0.5": (x + 0.5, y + 0.5),
+    "entries of variance 4": (2 * x, 2 * y), "weights of nn.Linear": (x @ W_q, y @ W_k),
+    "the key is the query": (x, x),
+}
+for name, (query, key) in pairs.items():
+    score = (query * key).sum(dim=-1) / sqrt(64)  # each query with one key, scaled
+    print(f"{name:22} mean {score.mean():3.0f}   standard deviation {score.std():.1f}")
+
+# %% [markdown]
+# Only the first row has mean 0 and deviation 1. The weights of the fourth are drawn as `nn.Linear`
+# draws its own, between $-1/\sqrt{64}$ and $1/\sqrt{64}$. That is a third of the variance that would
+# keep the entries at variance 1, and so the scores start smaller. A key that equals its query
+# scores $\sqrt{d_k}$ even after the division. The rule is about vectors that know nothing of each
+# other, at the start. Training makes queries and keys that do know each other: that is its purpose.
+
+# %% [markdown] question="scale-purpose"
+# What does dividing by √d_k keep constant as d_k grows?
+#
+# - [x] The variance of the scores
+#   A score is a sum of d_k terms with variance 1 each, and (√d_k)² = d_k cancels their number.
+# - [ ] The variance of the output
+#   The output is a weighted mean of values. It changes with how many values share the weight, but
+#   √d_k is not made for it.
+# - [ ] The length of the queries
+#   Nothing is normalised. A query twice as long still has scores twice as large.
+# - [ ] The largest score
+#   The largest of many scores also depends on how many keys there are. Their variance does not.
+
+# %% [markdown] question="variance-with-large-entries"
+# The entries of query and key have variance 4 in place of 1, and d_k = 100. By what would you have
+# to divide the scores to give them variance 1?
+#
+# - [ ] 10
+#   √d_k is right for entries of variance 1 only. Each term has variance 4 · 4 here.
+# - [ ] 20
+#   That would be right if only one of the two had variance 4: 4 · 100 = 20².
+# - [x] 40
+#   Each term has variance 16, a hundred of them 1600, and the root of 1600 is 40.
+# - [ ] 1600
+#   That is the variance. To divide a variance by 1600, divide the numbers by its root.
+
+# %% [markdown]
+# ## What do large scores do to the softmax?
+#
+# **Scores with a standard deviation of 8: does that matter?** A softmax looks at differences. Take
+# two keys, and a calculator:
+#
+# | scores | $e^{s_1}$ | $e^{s_2}$ | larger weight |
+# |---|---|---|---|
+# | (1, 0) | 2.72 | 1 | 2.72 / 3.72 = 0.73 |
+# | (8, 0) | 2981 | 1 | |
+#
+# The missing number has three nines. The first pair differs by one standard deviation at $d_k = 1$,
+# the second at $d_k = 64$. The vectors are no more decided in the second case. There are only more
+# of their entries in the sum.
+
+# %% [markdown] prediction="largest-weight-64"
+# One query, 16 random keys, d_k = 64, no scale. How large is the largest of the 16 weights, on
+# average?
+#
+# number: 0 … 1, within 0.1
+
+# %%
+largest = {"no scale": [], "scaled by 1/√d_k": []}
+for d_k in WIDTHS:
+    query, key = random_vectors(d_k)
+    scores = attention_scores(query, key)  # (64, 16, 16): 1024 queries, 16 keys each
+    for name, scale in zip(largest, (1, 1 / sqrt(d_k))):
+        largest[name].append((scale * scores).softmax(dim=-1).amax(dim=-1).mean().item())
+for d_k, plain, scaled in list(zip(WIDTHS, *largest.values()))[::2]:
+    print(f"d_k = {d_k:4}: largest weight {plain:.2f} without the scale, {scaled:.2f} with it")
+reveal("largest-weight-64", largest["no scale"][WIDTHS.index(64)])
+
+# %%
+line_plot(
+    WIDTHS, largest, log_x=True, x_label="d_k", y_label="mean largest weight of 16",
+    y_limits=(0, 1.05), title="Without the scale one key takes nearly all",
+    alt="Without the scale the largest weight climbs from 0.2 towards 1 as the width grows; with "
+    "it, it stays near a quarter.",
+)
+
+# %% [markdown]
+# **What was seen.** Without the scale, a wide query has made up its mind before anything was learnt,
+# and its choice is a matter of chance. With the scale, the width makes no difference. A softmax
+# that gives nearly everything to one key is called **saturated**.
+#
+# Move the slider. The vectors stay the same; a larger $d_k$ takes more of their entries in. The
+# second slider draws other vectors: the mean above hides how much single draws differ.
+
+# %%
+saturation_view()
+
+# %% [markdown]
+# **One number for the whole row.** The largest weight does not say what the others do. The
+# **entropy** does: how widely a row $p$ of weights is spread,
+#
+# $$H(p) = -\sum_j p_j \log p_j,$$
+#
+# with the natural logarithm, in **nats**. By hand: for $p = (\tfrac12, \tfrac14, \tfrac14)$ it is
+# $\tfrac12 \log 2 + \tfrac14 \log 4 + \tfrac14 \log 4 = 1.5 \log 2 \approx 1.04$. A single key that
+# takes all gives 0, and $n$ keys that share alike give $\log n$, the most there can be. In between,
+# $e^H$ reads as the number of keys that share.
+
+# %%
+query, key = random_vectors(64)
+scores = attention_scores(query, key)
+for name, scale in (("no scale", 1), ("scaled", 1 / 8)):
+    entropy = attention_entropy((scale * scores).softmax(dim=-1)).mean()  # over 1024 queries
+    print(f"{name:8}: mean entropy {entropy:.1f} nats, as if {entropy.exp():.1f} of 16 keys shared")
+
+# %% [markdown]
+# Is a saturated row bad? As an answer, no: a look-up that has found its key may give it everything,
+# and further down you will see one that does. As a *start* it is a different matter. Whether one can
+# learn away from it depends on the gradient, to which we come.
+#
+# {{exercise: attention_entropy}}
+
+# %% [markdown]
+# ## The whole function
+#
+# With the division the look-up is complete (Vaswani et al. 2017, equation 1):
+#
+# $$\mathrm{Attention}(Q, K, V) = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V
+# \qquad Q: (i, d_k) \quad K: (j, d_k) \quad V: (j, d_v)$$
+#
+# The softmax runs over $j$. The output is $(i, d_v)$, and the weights $(i, j)$.
+#
+# **By hand.** One query, three keys, $d_k = 4$, so that $\sqrt{d_k} = 2$. Fill the empty columns.
+#
+# | key | $k_j$ | $v_j$ | $q \cdot k_j$ | divided by 2 | $e^{\ldots}$ | weight |
+# |---|---|---|---|---|---|---|
+# | 1 | (1, 1, 1, 1) | (1, 0) | | | | |
+# | 2 | (1, −1, 1, −1) | (0, 1) | | | | |
+# | 3 | (−1, −1, −1, −1) | (0, 9) | | | | |
+#
+# The query is $q = (1, 1, 1, 1)$; $e^2 \approx 7.39$ and $e^{-2} \approx 0.14$.
+
+# %%
+query = torch.ones(1, 4)  # (i, d_k)
+key = torch.tensor([[1.0, 1, 1, 1], [1, -1, 1, -1], [-1, -1, -1, -1]])  # (j, d_k)
+value = torch.tensor([[1.0, 0.0], [0.0, 1.0], [0.0, 9.0]])  # (j, d_v)
+for name, attend in (("no scale", lookup), ("scaled", scaled_dot_product_attention)):
+    output, weights = attend(query, key, value)
+    print(f"{name:8}: weights", [round(w, 3) for w in weights[0].tolist()], end=", ")
+    print("output", [round(o, 2) for o in output[0].tolist()])
+
+# %% [markdown]
+# **Hiding keys.** Often a query may not look everywhere: not at padding, not at the future (chapter
+# 04). A **mask** says where it may: a boolean tensor $(i, j)$ in which, throughout this course,
+# **True means “may attend”**. PyTorch's `F.scaled_dot_product_attention` reads it the same way;
+# `nn.MultiheadAttention` has masks in which True hides.
+#
+# A hidden key must get the weight 0, and the others share the whole. Weights come from
+# exponentials, so the score of a hidden key must be one whose exponential is 0: minus infinity.
+
+# %%
+mask = torch.tensor([[False, True, True]])  # key 1, the best, is hidden
+scores = (attention_scores(query, key) / 2).masked_fill(~mask, -inf)
+print("scores ", scores[0].tolist())
+print("weights", [round(w, 3) for w in scores.softmax(dim=-1)[0].tolist()])
+_, weights = scaled_dot_product_attention(query, key, value, mask)
+print("course ", [round(w, 3) for w in weights[0].tolist()])
+
+# %% [markdown] prediction="softmax-of-nothing"
+# A query may attend to nothing at all: its row of the mask is False throughout, and all its scores
+# are minus infinity. What does the softmax make of that row?
+#
+# - Zeros
+# - Equal weights, 1/n each
+# - NaN
+# - An error
+
+# %%
+nothing = torch.tensor([[False, False, False]])
+minus_infinity = (scores.masked_fill(~nothing, -inf)).softmax(dim=-1)
+large_number = (scores.masked_fill(~nothing, -1e9)).softmax(dim=-1)
+output, weights = scaled_dot_product_attention(query, key, value, nothing)
+print("filled with -inf:", minus_infinity[0].tolist())
+print("filled with -1e9:", [round(w, 2) for w in large_number[0].tolist()])
+print("the course's:    ", weights[0].tolist(), "output", output[0].tolist())
+print("PyTorch's output:", F.scaled_dot_product_attention(query, key, value, nothing)[0].tolist())
+reveal("softmax-of-nothing", 2 if minus_infinity.isnan().all() else 0)
+
+# %% [markdown]
+# **What was seen.** Three ways, three answers. With minus infinity the softmax divides 0 by 0. With
+# a large negative number all scores are equal, so the query gets the mean of the values that it may
+# not see. The third answer is a convention: who may attend to nothing gets zeros. This course
+# follows it, and so does PyTorch's fused function.
+
+# %% [markdown] question="mask-fill"
+# Before the softmax, the scores of hidden keys are set to 0. What happens?
+#
+# - [ ] Hidden keys get the weight 0
+#   The softmax takes exponentials, and the exponential of 0 is 1.
+# - [x] Hidden keys still get weight, sometimes more than open ones
+#   A score of 0 stands for “no match either way”. It beats every open key with a negative score.
+# - [ ] The weights no longer sum to one
+#   They do, since a softmax always divides by its sum. The sum contains the hidden keys, though.
+# - [ ] Nothing changes, because the mask is boolean
+#   The scores change. They change to a number that hides nothing.
+
+# %% [markdown]
+# Now write it. In the exercise, a slider below the check lets you watch your own function respond.
+#
+# {{exercise: scaled_dot_product_attention}}
+
+# %% [markdown]
+# ## What does saturation do to the gradient?
+#
+# **How does a weight answer when a score is nudged?** With two keys the larger weight is
+# $p = 1 / (1 + e^{-(s_1 - s_2)})$, and its derivative by its own score is $p\,(1 - p)$. By hand, with
+# the weights from above:
+#
+# | scores | $p$ | $p\,(1 - p)$ |
+# |---|---|---|
+# | (0, 0) | 0.5 | 0.25 |
+# | (1, 0) | 0.73 | |
+# | (8, 0) | 0.9997 | |
+#
+# For $n$ keys there is a derivative for each pair, the **Jacobian** of the softmax:
+#
+# $$\frac{\partial p_i}{\partial s_j} = p_i\,(\delta_{ij} - p_j)
+# \qquad \delta_{ij} = 1 \text{ if } i = j \text{, else } 0$$
+#
+# Each row sums to 0: moving all scores together changes nothing. And where one weight is 1 and the
+# others 0, every entry is 0.
+
+# %%
+for scores in ([0.0, 0.0], [1.0, 0.0], [8.0, 0.0]):
+    p = torch.tensor(scores).softmax(dim=-1)
+    rows = [[round(entry, 4) for entry in row] for row in softmax_jacobian(p).tolist()]
+    print(f"scores {scores}: p = {p[0]:.4f}, Jacobian {rows}")
+
+# %% [markdown]
+# The root of the sum of its squared entries says in one number how much the weights move when
+# scores are nudged. Follow it from $d_k = 1$ to 1024, for 1024 random queries with 16 keys each.
+
+# %% [markdown] prediction="median-jacobian"
+# Without the scale, from d_k = 1 to 1024: what happens to the size of the Jacobian of a *typical*
+# query (the median)?
+#
+# - It grows: gradients explode.
+# - It stays within a factor of 2.
+# - It shrinks by a factor between 2 and 100.
+# - It shrinks by more than a factor of 100.
+
+# %%
+sizes = {"median, no scale": [], "mean, no scale": [], "median, scaled": []}
+for d_k in WIDTHS:
+    query, key = random_vectors(d_k)
+    scores = attention_scores(query, key).double()
+    plain, scaled = (jacobian_sizes((c * scores).softmax(dim=-1)) for c in (1, 1 / sqrt(d_k)))
+    for name, size in zip(sizes, (plain.median(), plain.mean(), scaled.median())):
+        sizes[name].append(size.item())
+shrunk = sizes["median, no scale"][0] / sizes["median, no scale"][-1]
+reveal("median-jacobian", 3 if shrunk > 100 else 2 if shrunk > 2 else 1 if shrunk > 0.5 else 0)
+
+# %%
+for name, size in sizes.items():
+    print(f"{name:16} {size[0]:.1f} at d_k = 1, {size[-1]:.0e} at d_k = 1024")
+line_plot(
+    WIDTHS, sizes, log_x=True, log_y=True, x_label="d_k", y_label="size of the Jacobian",
+    title="The softmax's gradient vanishes, for most queries",
+    alt="With the scale the size stays level. Without it the mean falls slowly and the median falls "
+    "by several orders of magnitude.",
+)
+
+# %% [markdown]
+# **What was seen.** Without the scale the gradient of the typical query vanishes. The mean falls far
+# more slowly. So most queries have next to nothing, and a few still have a lot. Which ones? A softmax
+# is undecided where the two best scores lie close together.
+
+# %%
+query, key = random_vectors(256)
+scores = attention_scores(query, key).double()  # no scale
+best, second = scores.topk(2, dim=-1).values.unbind(-1)
+tied, size = best - second < 1, jacobian_sizes(scores.softmax(dim=-1))
+print(f"{tied.double().mean():.0%} of the queries have their two best scores within 1 of each other,")
+print(f"and these hold {size[tied].sum() / size.sum():.0%} of all the gradient")
+
+# %% [markdown]
+# **“Without the scale gradients explode.”** Is there anything in it? Go one step further back, to
+# the query. By the chain rule
+#
+# $$\frac{\partial p}{\partial q} = \text{scale} \cdot \frac{\partial p}{\partial s}\, K,$$
+#
+# and the keys in $K$ are long vectors: about $\sqrt{d_k}$. The scale takes that length off again.
+# Without it, it stays.
+
+# %%
+gradient = {}
+for name, scale in (("no scale", 1), ("scaled", 1 / 16)):
+    weights = (scale * scores).softmax(dim=-1)
+    gradient[name] = query_gradient_sizes(weights, key.double(), scale).flatten().sort().values
+    print(f"{name:8}: median {gradient[name].median():.2g}, mean {gradient[name].mean():.2g}, "
+          f"largest {gradient[name][-1]:.2g}")
+
+# %%
+share = torch.linspace(0, 1, 1024)  # of the queries, the smallest gradient first
+line_plot(
+    share, {name: size.clamp(min=1e-12) for name, size in gradient.items()}, log_y=True,
+    x_label="share of the queries", y_label="gradient with respect to q",
+    title="d_k = 256: alike with the scale, nothing or much without it",
+    alt="With the scale the sorted sizes form a flat line. Without it they climb from less than a "
+    "millionth on the left to many times the flat line on the right, crossing it.",
+)
+
+# %% [markdown]
+# **What was seen.** The two lines cross. Without the scale, many queries get a gradient of nearly
+# nothing, and some get one many times larger than with it. “It vanishes” is true of the typical
+# query, “it grows” of the largest. Nothing explodes in the sense of growing without bound from step
+# to step. The trouble is the unevenness: what is learnt is decided by the few queries that chance
+# has left undecided.
+
+# %% [markdown] question="gradient-at-one-hot"
+# A row of weights is (1, 0, 0), to the last digit, and the key that it chose is wrong. What does the
+# gradient say about the scores of this row?
+#
+# - [ ] Lower the first score: its key is wrong
+#   It should say so, but every entry p_i(δ_ij − p_j) is 0 here, however large the loss is.
+# - [ ] Raise the other two, by equal amounts
+#   Their entries are p_i(…) with p_i = 0.
+# - [x] Nothing
+#   All entries of the Jacobian are 0, so no error from behind gets through to the scores.
+# - [ ] It is NaN
+#   The Jacobian is a finite product of finite numbers. It is 0, quietly.
+
+# %% [markdown]
+# Do not take the formula on trust: in the next exercise you measure the gradient by nudging scores,
+# one at a time. In the optional one you write the whole Jacobian.
+#
+# {{exercise: softmax_gradient}}
+#
+# {{exercise: softmax_jacobian}}
+
+# %% [markdown]
+# ## Does training need the scale?
+#
+# **Most queries start without a gradient. Do they stay there?** Only a training run can tell. The
+# smallest task that needs a look-up: eight pairs of a key symbol and a value symbol, then one of the
+# keys again. What was its value?
+#
+# The model is one attention head and nothing else. Each of the 16 key symbols has a query vector and
+# a key vector of $d_k$ numbers, standard normal at the start, so that the first scores have variance
+# $d_k$ exactly as derived. To answer, it has to learn that the query of a symbol and the key of the
+# same symbol belong together.
+#
+# Everything is equal but the scale: the first vectors, the batches, 200 steps of Adam. Three seeds
+# for each setting. Right means right on sequences that training never draws. There are eight value
+# symbols, so a blind guess is right once in eight.
+
+# %% [markdown] prediction="widths-that-train-without-scale"
+# *Without* the scale: at which widths do all three runs answer at least 90 % right?
+#
+# - At none of 4, 64, 256
+# - At 4 only
+# - At 4 and 64
+# - At all three
+
+# %%
+settings, widths = LookUpSettings(lr=0.03, steps=200), (4, 64, 256)
+scaled = [lookup_accuracies(d_k, 1 / sqrt(d_k), settings=settings) for d_k in widths]
+plain = [lookup_accuracies(d_k, 1.0, settings=settings) for d_k in widths]
+
+# %%
+for d_k, with_scale, without in zip(widths, scaled, plain):
+    good, poor = (sum(a >= 0.9 for a in runs) for runs in (with_scale, without))
+    print(f"d_k = {d_k:3}: {good} of 3 runs above 90 % with the scale, {poor} of 3 without it")
+trained = [min(runs) >= 0.9 for runs in plain]
+reveal("widths-that-train-without-scale", sum(trained))
+
+# %% tags=["nbval-ignore-output"]
+line_plot(
+    widths, {"scaled": torch.tensor(scaled).T, "no scale": torch.tensor(plain).T}, log_x=True,
+    x_label="d_k", y_label="share of right answers", y_limits=(0, 1.05),
+    title="Look-up after 200 steps of Adam, three seeds",
+    alt="With the scale all runs are near 1 at every width. Without it they are near 1 at width 4 "
+    "and clearly below at 64 and 256.",
+)
+
+# %% [markdown]
+# **What was seen.** At $d_k = 4$ Adam learns the task without any scale. At 64 and 256 it does not,
+# within these 200 steps. What has it learnt instead? Each row below shows how one of the 16 symbols,
+# as a query, spreads its weight over all 16 keys, after training. A model that has understood has a
+# diagonal.
+
+# %% tags=["nbval-ignore-output"]
+symbols = torch.arange(1, 17)
+runs = [train_lookup(256, scale, seed=0, settings=settings) for scale in (1 / 16, 1.0)]
+head_maps(
+    torch.stack([run.model.choices(symbols) for run in runs]), titles=["scaled", "no scale"],
+    row_axis="asked symbol", column_axis="key symbol",
+    alt="Scaled: a clean diagonal. No scale: part of the diagonal, and other rows with a single "
+    "bright cell beside it.",
+)
+
+# %% [markdown]
+# Without the scale some symbols have found their key. Others give everything to a wrong one, and a
+# row as sharp as that has no gradient with which to leave it.
+#
+# **Is it the missing division, or the variance at the start?** These can be told apart. Leave the
+# scale out, and make the first vectors smaller instead: with entries of standard deviation
+# $d_k^{-1/4}$, every term of the sum has variance $1/d_k$, and the scores start with variance 1.
+
+# %% [markdown] prediction="small-start-without-scale"
+# d_k = 256, no scale anywhere, small vectors at the start. How many of three runs reach 90 %?
+#
+# - None: a scale is needed.
+# - Some
+# - All three
+
+# %%
+small_start = lookup_accuracies(256, 1.0, start_std=256**-0.25, settings=settings)
+reached = sum(accuracy >= 0.9 for accuracy in small_start)
+print(f"no scale, small start: {reached} of 3 runs above 90 %")
+reveal("small-start-without-scale", {0: 0, 3: 2}.get(reached, 1))
+
+# %% [markdown]
+# So it was the variance at the start, and not the division as such. The division is a convenient way
+# to set it: whatever the width, entries of variance 1 give scores of variance 1.
+#
+# **“$\sqrt{d_k}$ must be exact.”** Then half of it, twice it, or $d_k$ in its place should fail.
+
+# %% [markdown] prediction="inexact-scale"
+# d_k = 8. The scores are divided by √d_k / 2, by 2 √d_k, or by d_k. Which of them
+# miss 90 % in any of three runs?
+#
+# - None of them
+# - √d_k / 2 only
+# - d_k only
+# - All of them
+
+# %%
+divisors = {"√d_k": sqrt(8), "√d_k / 2": sqrt(8) / 2, "2 √d_k": 2 * sqrt(8), "d_k": 8}
+inexact = {name: lookup_accuracies(8, 1 / c, settings=settings) for name, c in divisors.items()}
+for name, accuracies in inexact.items():
+    print(f"divided by {name:8}: {sum(a >= 0.9 for a in accuracies)} of 3 runs above 90 %")
+missed = [name for name, accuracies in inexact.items() if min(accuracies) < 0.9]
+reveal("inexact-scale", {(): 0, ("√d_k / 2",): 1, ("d_k",): 2}.get(tuple(missed), 3))
+
+# %% [markdown]
+# Here the rule is forgiving. A wrong factor is not the last word, since training can change the length
+# of the vectors.
+#
+# **And more steps?** Adam divides each gradient by a running measure of its own size, so even a
+# small gradient moves the weights by a full step, as long as it is not nothing. Give the runs
+# without the scale four times as many steps.
+
+# %% tags=["nbval-ignore-output"]
+longer = LookUpSettings(lr=0.03, steps=800)
+for d_k, before in zip(widths[1:], plain[1:]):
+    after = lookup_accuracies(d_k, 1.0, settings=longer)
+    print(f"d_k = {d_k}, no scale, 200 steps:", [round(a, 2) for a in before])
+    print(f"d_k = {d_k}, no scale, 800 steps:", [round(a, 2) for a in after])
+
+# %% [markdown]
+# More steps help: slowly, and not every run to the end.
+#
+# **What to take with you, and no more.** The scale sets the variance that the scores start with, for
+# every width alike. With it, the three widths of this experiment train alike. Without it Adam often
+# learns all the same: reliably at small $d_k$, later or in part at large $d_k$, and reliably again
+# when something else makes the first scores small. This was one small task, one optimiser, one
+# learning rate. Elsewhere, measure again.
+
+# %% [markdown] question="scale-necessity"
+# A colleague's model trains well with d_k = 8, and you see that the scale is missing. What follows?
+#
+# - [ ] Something else must be wrong too, since attention cannot train without the scale
+#   You saw Adam train without it at small widths.
+# - [x] At this width it may do no harm; it should be there before anyone widens the heads
+#   The first scores have variance 8 in place of 1, which Adam can live with. At 256 it could not,
+#   within the same budget.
+# - [ ] Nothing: the scale never matters to Adam
+#   At 64 and 256 it decided whether the task was learnt in time.
+# - [ ] The gradients have exploded, but clipping has hidden it
+#   The typical gradient shrinks without the scale. Clipping acts on large ones.
+
+# %% [markdown]
+# ## Numerics: three ways to lose the result
+#
+# **Large scores.** You know the first from chapter 02: exponentials of scores above 88 are infinite
+# in float32, and taking the largest score off first cures it. Nothing new is needed here, as long as
+# you leave the softmax to `torch.softmax` or to your own stable one.
+#
+# **Half precision.** The largest float16 is 65 504. Two vectors of 64 entries, all of them 40, have
+# the dot product $64 \cdot 40 \cdot 40 = 102\,400$. Divided by $\sqrt{64} = 8$, it is 12 800.
+
+# %% [markdown] prediction="float16-order"
+# In exact arithmetic (q·k)/8 and (q/8)·k are the same. In float16?
+#
+# - Both are 12 800.
+# - (q·k)/8 is infinite, (q/8)·k is 12 800.
+# - (q·k)/8 is 12 800, (q/8)·k is infinite.
+# - Both are infinite.
+
+# %%
+q, k = torch.full((1, 64), 40.0).half(), torch.full((2, 64), 40.0).half()  # float16
+late, early = (q @ k.mT) / 8, (q / 8) @ k.mT
+print("divide after: ", late[0].tolist(), "-> weights", late.softmax(dim=-1)[0].tolist())
+print("divide before:", early[0].tolist(), "-> weights", early.softmax(dim=-1)[0].tolist())
+print("bfloat16, divide after:", ((q.bfloat16() @ k.bfloat16().mT) / 8)[0].tolist())
+reveal("float16-order", 1 if late.isinf().all() and early.isfinite().all() else 0)
+
+# %% [markdown]
+# **What was seen.** Once a score is infinite, dividing does not bring it back, and the softmax of
+# infinities is NaN. So divide first: it costs nothing, and it is what the course's function does.
+# bfloat16 has the range of float32, but only two to three digits.
+#
+# **Rows without keys, once more.** You saw that a softmax over nothing but minus infinity is NaN.
+# Replacing NaN by 0 afterwards seems to cure it. Look at what is not printed: the gradient.
+
+# %%
+def cleaned_afterwards(query, key, value, mask):
+    """Attention that lets NaN arise, and replaces it in the output."""
+    scores = query @ key.mT / sqrt(query.shape[-1]) + torch.where(mask, 0.0, -inf)
+    weights = scores.softmax(dim=-1)
+    return (weights @ value).nan_to_num(), weights
+
+
+mask = torch.tensor([[True, True, True], [False, False, False], [True, False, True]])
+for attend in (cleaned_afterwards, scaled_dot_product_attention):
+    vectors = (*random_vectors(4, sets=1, n=3), random_vectors(4, sets=1, n=3, seed=1)[0])
+    inputs = [vector[0].requires_grad_() for vector in vectors]  # query, key, value: (3, 4) each
+    output, _ = attend(*inputs, mask)
+    gradients = torch.autograd.grad(output[0].sum(), inputs)  # of the first query alone
+    lost = [name for name, g in zip(("query", "key", "value"), gradients) if g.isnan().any()]
+    finite = output.isfinite().all().item()
+    print(f"{attend.__name__}: output finite: {finite}, NaN in the gradient of {lost or 'nothing'}")
+
+# %% [markdown]
+# The first query is healthy: it may see every key, and its output is right. Still the gradient that
+# it sends back is NaN, for NaN times 0 is NaN, and one step later so are all weights. The cure is
+# not to let NaN arise: give the empty row any finite scores before the softmax, and zero weights
+# after it.
+
+# %% [markdown] question="nan-in-the-gradient"
+# The output has no NaN, the loss has none, and after one step all weights are NaN. Which of these
+# can be the cause?
+#
+# - [ ] The learning rate was a little too high
+#   Then the loss climbs over several steps, through large numbers.
+# - [x] NaN arose inside and was replaced behind it, before the loss
+#   The gradient runs back through the place where it arose. There 0 times NaN is NaN.
+# - [ ] A score was very negative
+#   Its exponential is 0, and so is its gradient: finite.
+# - [ ] The softmax was saturated
+#   Then gradients are 0, not NaN.
+
+# %% [markdown]
+# The last exercise gives you an attention function that runs, and has six faults. You mend them one
+# after another.
+#
+# {{exercise: repaired_attention}}
+
+# %% [markdown]
+# ## Common mistakes
+#
+# | mistake | how it shows |
+# |---|---|
+# | no scale | nothing at small $d_k$; slow or stuck at large $d_k$; entropy near 0 at the start |
+# | the root of another size: `d_model`, the number of keys, the number of heads | silent. Feed one score of 1 and others of 0: the log-odds of the output *are* the scale |
+# | the scale behind the softmax, or on the output | rows of weights sum to less than one; with values of 1 the output is not 1 |
+# | the softmax over the queries | values of 1 do not give 1, as soon as $i \neq j$ |
+# | an axis counted from the left | right for one sequence, wrong for a batch |
+# | the mask the other way round | put 1 000 000 into the hidden values and see whether it comes out |
+# | hidden scores filled with 0 or a small number | the same test |
+# | an empty row | NaN, or the mean of what may not be seen; look at the gradient, too |
+# | `query /= …` | the caller's tensor has changed; a second call gives another result |
+# | the division after the product, in float16 | infinity, then NaN |
+#
+# ## Further reading
+#
+# - Vaswani et al., “Attention Is All You Need”, 2017 (arXiv 1706.03762): section 3.2.1; its footnote
+#   has the argument about the variance.
+# - Luong, Pham and Manning, “Effective Approaches to Attention-based Neural Machine Translation”,
+#   2015 (arXiv 1508.04025): the dot product as a score, before there was a scale.
+# - Kingma and Ba, “Adam: A Method for Stochastic Optimization”, 2015 (arXiv 1412.6980): why the size
+#   of a gradient matters less than one thinks.
+# - Yang et al., “Tensor Programs V: Tuning Large Neural Networks via Zero-Shot Hyperparameter
+#   Transfer”, 2022 (arXiv 2203.03466): divides by $d_k$, for a good reason, when widths are to be
+#   compared.
+# - Henry et al., “Query-Key Normalization for Transformers”, 2020 (arXiv 2010.04245), and Zhai et
+#   al., “Stabilizing Transformer Training by Preventing Attention Entropy Collapse”, 2023
+#   (arXiv 2303.06296): what is done when scores grow *during* training.
+
+# %% [markdown] part="exercises"
+# Five exercises: you measure how widely attention is spread (3.1), write the function of this
+# chapter (3.2) and watch it respond to a slider, measure the gradient of the softmax (3.3), and mend
+# an attention function with six faults (3.4). The last one (3.5) is optional.
+#
+# In all of them “(\*b, …)” stands for any number of leading axes, none included: batch, heads. Count
+# axes from the right and they take care of themselves. No answer may change its inputs.
+
+# %% part="exercises"
+from math import inf, sqrt
+
+import torch
+from einops import einsum
+
+from attn_course.experiments.ch03_views import own_attention_view
+
+# %% [markdown] exercise="attention_entropy"
+# `attention_entropy(weights)` measures how widely each row of weights is spread:
+#
+# $$H(p) = -\sum_j p_j \log p_j$$
+#
+# - `weights`: float tensor (\*b, j). Each row, along the last axis, holds the weights of one query.
+# - Returns a tensor (\*b): one entropy for each row, in nats (natural logarithm).
+# - A weight of exactly 0 counts for nothing: $0 \log 0 = 0$. A row of zeros, of a query that may
+#   attend to nothing, has entropy 0.
+# - The entropy must be usable in training: where weights are 0, the gradient that reaches the scores
+#   behind them must be finite and right. A loss may one day contain it.
+#
+# ```python
+# attention_entropy(torch.tensor([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0]]))  # tensor([1.0397, 0.0000])
+# ```
+
+# %% exercise="attention_entropy" source="attn_course.attention"
+
+# %% [markdown] exercise="scaled_dot_product_attention"
+# `scaled_dot_product_attention(query, key, value, mask=None)` is the function of this chapter:
+#
+# $$\mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{d_k}}\right) V$$
+#
+# - `query` (\*b, i, d_k), `key` (\*b, j, d_k), `value` (\*b, j, d_v): float tensors.
+# - `mask`: None, or a boolean tensor in which **True means “may attend”**. It is (i, j), or has as
+#   many axes as the scores, each of full size or 1, such as (b, 1, j).
+# - Returns the pair `(output, weights)`: (\*b, i, d_v) and (\*b, i, j).
+# - A query that may attend to nothing gets zeros, as output and as weights, and the gradients of the
+#   other queries stay finite.
+# - Scores in the thousands must come out finite. What happens in float16 costs nothing here; the
+#   check will tell you.
+#
+# ```python
+# q, k = torch.tensor([[2.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+# v = torch.tensor([[1.0], [0.0]])
+# scaled_dot_product_attention(q, k, v)                                    # output [[0.8044]]
+# scaled_dot_product_attention(q, k, v, torch.tensor([[False, True]]))     # output [[0.0]]
+# scaled_dot_product_attention(q, k, v, torch.tensor([[False, False]]))    # output [[0.0]]
+# ```
+
+# %% exercise="scaled_dot_product_attention"
+def scaled_dot_product_attention(query, key, value, mask=None):
+    """Return softmax(query keyᵀ / √d_k) value, (*b, i, d_v), and the weights, (*b, i, j)."""
+    ### BEGIN SOLUTION
+    # divide first: in half precision the dot products of long vectors overflow
+    scores = einsum(query / sqrt(query.shape[-1]), key, "... i d, ... j d -> ... i j")
+    if mask is None:
+        weights = scores.softmax(dim=-1)
+    else:
+        empty = ~mask.any(dim=-1, keepdim=True)
+        # the softmax of a row of -inf is NaN, in its gradient too: open the row, clear it after
+        weights = scores.masked_fill(~(mask | empty), -inf).softmax(dim=-1)
+        weights = weights.masked_fill(empty, 0.0)
+    return einsum(weights, value, "... i j, ... j d -> ... i d"), weights
+    ### END SOLUTION
+
+
+# %% [markdown] part="exercises"
+# **Your own function, on a slider.** One query and 16 random keys. The bars are the weights that your
+# function gives, the circles those of the course's. Change $d_k$; hide keys; at 0 open keys the query
+# may attend to nothing. The view asks for your function by its name: change its cell, run that cell,
+# and the next move of a slider shows the new version. Try it once without the division.
+
+# %% part="exercises"
+own_attention_view(lambda *inputs: scaled_dot_product_attention(*inputs))
+
+# %% [markdown] exercise="softmax_gradient"
+# `softmax_gradient(scores, index, eps=1e-5)` measures how one weight answers to each of the scores,
+# by nudging them. With $p(s)$ the weight at `index` and $e_m$ the step of size 1 along score $m$,
+# entry $m$ of the result is the two-sided difference quotient
+#
+# $$\frac{p(s + \varepsilon e_m) - p(s - \varepsilon e_m)}{2 \varepsilon}$$
+#
+# - `scores`: float tensor (n,). `index`: a whole number, 0 … n − 1. `eps` is $\varepsilon$.
+# - Returns a float64 tensor (n,). A float32 keeps seven digits, and the two numbers that you subtract
+#   agree in most of them: compute in float64, whatever the dtype of `scores`.
+#
+# The point is to measure. But the check looks at the numbers only: whatever gives the derivative to
+# eight digits passes.
+#
+# ```python
+# softmax_gradient(torch.tensor([1.0, 0.0]), index=0)  # tensor([ 0.1966, -0.1966], dtype=torch.float64)
+# ```
+
+# %% exercise="softmax_gradient" source="attn_course.attention"
+
+# %% [markdown] exercise="repaired_attention"
+# The function below is meant to do what exercise 3.2 asked for: the same arguments, the same results,
+# the same treatment of masks and of queries that may attend to nothing. It runs, and on a single
+# sequence without a mask its output even looks sensible. It has **six faults**, and most of them have
+# stood in published code.
+#
+# Run the check, read which fault it names, mend it, check again. Change as few lines as you can. Before
+# you look at the message, guess: which line would you suspect?
+
+# %% exercise="repaired_attention"
+def repaired_attention(query, key, value, mask=None):
+    """Return softmax(query keyᵀ / √d_k) value and its weights; True in the mask: may attend."""
+    ### BEGIN SOLUTION
+    query = query / sqrt(query.shape[-1])
+    scores = query @ key.mT
+    if mask is None:
+        weights = scores.softmax(dim=-1)
+    else:
+        empty = ~mask.any(dim=-1, keepdim=True)
+        weights = scores.masked_fill(~(mask | empty), -inf).softmax(dim=-1)
+        weights = weights.masked_fill(empty, 0.0)
+    return weights @ value, weights
+    ### STUB
+    # query /= sqrt(value.shape[-1])
+    # scores = query @ key.mT
+    # if mask is not None:
+    #     scores = scores.masked_fill(mask, -1e9)
+    # exponentials = scores.exp()
+    # weights = exponentials / exponentials.sum(dim=1, keepdim=True)
+    # return weights @ value, weights
+    ### END SOLUTION
+
+
+# %% [markdown] exercise="softmax_jacobian"
+# `softmax_jacobian(weights)` holds all derivatives at once:
+#
+# $$J_{ij} = \frac{\partial p_i}{\partial s_j} = p_i\,(\delta_{ij} - p_j)$$
+#
+# - `weights`: float tensor (\*b, n). These are the weights $p = \mathrm{softmax}(s)$ already, not the
+#   scores.
+# - Returns a tensor (\*b, n, n): for each row of weights its own matrix.
+#
+# ```python
+# softmax_jacobian(torch.tensor([0.75, 0.25]))  # [[0.1875, -0.1875], [-0.1875, 0.1875]]
+# ```
+
+# %% exercise="softmax_jacobian" source="attn_course.attention"

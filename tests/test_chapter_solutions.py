@@ -1,0 +1,98 @@
+"""A solution that a chapter holds itself agrees with the package's own function.
+
+The chapter holds one where the package's function can do more than the learner is asked for.
+"""
+
+import ast
+from typing import Any
+
+import pytest
+import torch
+from checks.answers_ch03_repaired_attention import faulty
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attn_course.attention import scaled_dot_product_attention
+from attn_course.authoring.blanks import solved, stubbed
+from attn_course.authoring.layout import Course
+from attn_course.authoring.source import Cell, Chapter, read_chapter
+from attn_course.checks import examine, get
+
+CHAPTERS = [read_chapter(path) for path in Course.here().sources()]
+HELD = [
+    pytest.param(chapter, cell, id=cell.name)
+    for chapter in CHAPTERS
+    for cell in chapter.named("answer").values()
+    if not cell.module
+]
+
+
+def function_in(chapter: Chapter, cell: Cell, code: str) -> Any:
+    """What the code defines, with the imports of the chapter's exercises at hand."""
+    namespace: dict[str, Any] = {}
+    shared = [c for c in chapter.cells if c.kind == "code" and c.part in ("exercises", "both")]
+    for other in (c for c in shared if c.role == "plain"):
+        for node in ast.parse(other.text).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                exec(compile(ast.Module([node], []), other.where, "exec"), namespace)
+    exec(compile(code, cell.where, "exec"), namespace)
+    return namespace[cell.name]
+
+
+def held(name: str) -> tuple[Chapter, Cell]:
+    found = [param.values for param in HELD if param.id == name]
+    assert found, f"no chapter holds a solution of {name}"
+    return found[0]
+
+
+@pytest.mark.parametrize(("chapter", "cell"), HELD)
+def test_it_agrees_with_the_reference_on_other_probes_than_the_build_tries(chapter, cell):
+    solution = function_in(chapter, cell, solved(cell.text, cell.where))
+    for seed in range(1, 4):
+        report = examine(solution, get(cell.name), seed)
+        assert report.passed, report.message
+        assert not report.remarks
+
+
+@pytest.mark.parametrize("name", ["scaled_dot_product_attention", "repaired_attention"])
+@given(
+    sizes=st.tuples(*[st.integers(1, 4)] * 4),
+    leading=st.lists(st.integers(1, 3), max_size=2),
+    masked=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+def test_attention_agrees_at_any_shape_and_mask(name, sizes, leading, masked, seed):
+    chapter, cell = held(name)
+    solution = function_in(chapter, cell, solved(cell.text, cell.where))
+    rng = torch.Generator().manual_seed(seed)
+    n_query, n_key, d_k, d_v = sizes
+    query, key, value = (
+        torch.randn(*leading, n, d, generator=rng, dtype=torch.float64)
+        for n, d in ((n_query, d_k), (n_key, d_k), (n_key, d_v))
+    )
+    # with few keys, rows without any are frequent
+    mask = torch.rand(n_query, n_key, generator=rng) < 0.5 if masked else None
+    for actual, expected in zip(
+        solution(query, key, value, mask),
+        scaled_dot_product_attention(query, key, value, mask),
+        strict=True,
+    ):
+        torch.testing.assert_close(actual, expected)
+
+
+# kills: a faulty version that is right, or whose faults hide each other from the check
+def test_the_attention_to_be_repaired_starts_with_the_first_of_its_faults():
+    chapter, cell = held("repaired_attention")
+    stub = function_in(chapter, cell, stubbed(cell.text, cell.name, cell.where))
+    query, key, value = (torch.ones(2, 3) for _ in range(3))
+    output, weights = stub(query.clone(), key, value)  # it runs
+    assert output.shape == (2, 3)
+    assert weights.shape == (2, 2)
+    report = examine(stub, get("repaired_attention"))
+    assert report.mistake == "query-altered"
+    # the very version whose faults tests/checks/answers_ch03_repaired_attention.py mends in turn
+    for case in get("repaired_attention").cases():
+        if case.stage.call is None:
+            query, *others = case.args
+            found, mended_nowhere = stub(query.clone(), *others), faulty(query.clone(), *others)
+            torch.testing.assert_close(found, mended_nowhere, equal_nan=True)
