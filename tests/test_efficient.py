@@ -18,6 +18,7 @@ from attn_course.efficient import (
 )
 from attn_course.masks import causal_mask, sliding_window_mask
 from attn_course.multihead import MultiHeadAttention
+from benchmarks.measure import peak_memory
 
 sizes = st.integers(1, 9)
 
@@ -235,6 +236,23 @@ def test_the_memory_account_is_what_autograd_keeps(num_heads, b, i, j, dtype):
     kept, _output = kept_for_backward(module, x, y, y)
     assert kept == account.activations
     assert account.parameters == sum(p.nbytes for p in module.parameters())
+
+
+@pytest.mark.parametrize(
+    ("d_model", "num_heads", "n"), [(64, 1, 256), (64, 8, 256), (128, 16, 512)]
+)
+def test_the_account_explains_the_measured_peak(d_model, num_heads, n):
+    torch.manual_seed(0)
+    module, x, kept = MultiHeadAttention(d_model, num_heads), torch.randn(1, n, d_model), []
+    account = attention_memory(d_model, num_heads, n)
+    peak = peak_memory(lambda: kept.append(module(x, x, x)), torch.device("cpu"))
+    # while the softmax runs the scores stand beside the weights, and a few copies of tokens
+    passing = account.weights + 3 * x.nbytes
+    assert account.activations <= peak <= account.activations + passing
+    fused = attention_memory(d_model, num_heads, n, fused=True)
+    options = {"need_weights": False}
+    peak = peak_memory(lambda: kept.append(module(x, x, x, **options)), torch.device("cpu"))
+    assert fused.activations <= peak <= fused.activations + 3 * x.nbytes
 
 
 def test_a_fused_kernel_keeps_no_weights():
