@@ -91,8 +91,8 @@ print("Cells compute on:", pick_device().type)
 examine(primer.dot_products, get("dot_products"))
 
 # %% [markdown]
-# And here is one that fails, on purpose. The function below multiplies number by number, which is
-# what many people try first.
+# And here is one that fails, on purpose. The function below multiplies number by number, a natural
+# first try.
 
 
 # %%
