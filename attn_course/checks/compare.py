@@ -59,6 +59,7 @@ def same(one: Any, other: Any, dtype: torch.dtype) -> bool:
     """Whether two answers gave the same value, NaN and infinities included."""
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         alike = one.shape == other.shape and one.device == other.device
+        alike = alike and _is_coarser(one, dtype) == _is_coarser(other, dtype)
         return alike and one.device.type != "meta" and bool(close(one, other, dtype).all())
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(
@@ -89,8 +90,10 @@ def close(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a number of Python or numpy, no truth value."""
-    return not isinstance(value, bool | str | Tensor) and hasattr(value, "__float__")
+    """Whether `value` is a number of Python or numpy, no truth value and no array."""
+    if isinstance(value, bool | str | Tensor) or getattr(value, "ndim", 0) > 0:
+        return False
+    return hasattr(value, "__float__")
 
 
 def _scalar(value: Any) -> Tensor:
@@ -128,11 +131,15 @@ def _kind_problem(actual: Any, expected: Expected, dtype: torch.dtype) -> str | 
         return f"{expected.name} has dtype {actual.dtype}, expected torch.bool (True: may attend)"
     if not target.is_floating_point() and actual.is_floating_point():
         return f"{expected.name} has dtype {actual.dtype}, expected {target.dtype}"
-    if actual.is_floating_point() and torch.finfo(actual.dtype).eps > torch.finfo(dtype).eps:
+    if _is_coarser(actual, dtype):
         return (
             f"{expected.name} has dtype {actual.dtype}, which is coarser than the inputs' {dtype}"
         )
     return None
+
+
+def _is_coarser(value: Tensor, dtype: torch.dtype) -> bool:
+    return value.is_floating_point() and torch.finfo(value.dtype).eps > torch.finfo(dtype).eps
 
 
 def _kind_hint(actual: Any) -> str:

@@ -149,11 +149,15 @@ def _explain(
 
 
 def _most_telling(findings: Sequence[Finding]) -> Finding:
-    """The case to show: one with numbers to do on paper if there is one, else the smallest."""
+    """The case to show: one with numbers to do on paper if there is one, else the smallest.
 
-    def rank(finding: Finding) -> tuple[bool, int]:
+    What the answer itself returns is told before what was made of it, such as its gradients.
+    """
+
+    def rank(finding: Finding) -> tuple[bool, bool, int]:
         size = finding.case.size
-        return not (_comparable(finding) and size <= SHOWN_NUMBERS), size
+        derived = finding.case.stage.outputs is not None
+        return derived, not (_comparable(finding) and size <= SHOWN_NUMBERS), size
 
     return min(findings, key=rank)
 
@@ -162,7 +166,10 @@ def _diagnosis(of_stage: Sequence[Finding]) -> Diagnosis | None:
     diagnose = of_stage[0].case.stage.diagnose
     numbers = [f for f in of_stage if _comparable(f) and not f.outcome.altered]
     seen = [Seen(f.case.args, f.outcome.value, f.expected) for f in numbers]
-    return diagnose(seen) if diagnose and seen else None
+    try:
+        return diagnose(seen) if diagnose and seen else None
+    except Exception:
+        return None  # numbers that nobody foresaw: the stage's own words are left
 
 
 def _comparable(finding: Finding) -> bool:

@@ -105,6 +105,19 @@ def test_same_knows_nan_devices_and_nesting():
     assert same(None, None, F32)
 
 
+def test_a_coarser_result_is_another_result():
+    wide = torch.tensor([0.5, 0.25], dtype=torch.float64)
+    assert not same(wide, wide.float(), torch.float64)
+    assert same(wide, wide.float(), F32)
+
+
+def test_arrays_are_no_numbers():
+    told_of_array = told(torch.zeros(2).numpy(), torch.zeros(2, dtype=torch.float64))
+    assert "ndarray" in told_of_array
+    assert "a number" not in told_of_array
+    assert told(torch.tensor(0.5).numpy()[()], 0.5) is None  # numpy's scalars are
+
+
 def test_descriptions_are_short():
     assert describe(torch.tensor([[1.0, 0.25]])) == "[[1, 0.25]]"
     assert describe(torch.zeros(3, 5)) == "a tensor of shape (3, 5), torch.float32"
