@@ -113,6 +113,7 @@ def head_maps(
         note_missing(figure, [*(row_labels or ()), *(column_labels or ()), *titles])
     structure = WORDS["maps_alt"].format(
         count=heads,
+        titles=", ".join(titles),
         value=value,
         rows=rows,
         columns=columns,

@@ -15,7 +15,7 @@ WORDS = {
     "({column_axis}).{row_labels}{column_labels}",
     "rows_read": " Rows: {labels}.",
     "columns_read": " Columns: {labels}.",
-    "maps_alt": "{count} heat maps of {value}, one for each head, {rows} rows ({row_axis}) by "
+    "maps_alt": "{count} heat maps of {value} ({titles}), {rows} rows ({row_axis}) by "
     "{columns} columns ({column_axis}) each.",
     "lines_alt": "Line plot of {y_label} against {x_label}: {names}.",
     "lines_alt_log": " {axis} has a logarithmic scale.",
