@@ -179,6 +179,35 @@ def by_the_fused_kernel(query, key, value, mask=None):
     return weights @ value, weights
 
 
+def softmax_told_nothing(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -1e9)
+    weights = torch.nn.Softmax()(scores)
+    return weights @ value, weights
+
+
+def key_reversed_by_T(query, key, value, mask=None):
+    weights = (query @ key.permute(*range(key.ndim)[::-1]) / math.sqrt(query.shape[-1])).softmax(-1)
+    return weights @ value, weights
+
+
+def infinity_times_the_mask(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores + (1 - mask.float()) * float("-inf")
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def rows_divided_after_masking(query, key, value, mask=None):
+    weights = (query @ key.mT / math.sqrt(query.shape[-1])).softmax(-1)
+    if mask is not None:
+        weights = weights * mask
+        weights = weights / weights.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
 RIGHT = {
     "scaled_dot_product_attention": [
         by_matmul,
@@ -209,5 +238,9 @@ WRONG = {
         (numpy_inside, "detached", "gradient"),
         (no_scale_and_no_mask_and_wrong_axis, "softmax-over-queries", "queries"),
         (value_masked, None, "weights"),
+        (softmax_told_nothing, "softmax-without-an-axis", "not told"),
+        (key_reversed_by_T, None, "RuntimeError"),
+        (infinity_times_the_mask, "mask-times-infinity", "0 times infinity"),
+        (rows_divided_after_masking, "empty-row-nan", "NaN"),
     ]
 }

@@ -244,6 +244,11 @@ ATTENTION_ENTROPY = Exercise(
             lambda weights: -weights.log().sum(dim=-1),
         ),
         Mistake(
+            "logarithms-averaged",
+            "All logarithms count alike: each log p counts p times, not 1/n times.",
+            lambda weights: -weights.log().mean(dim=-1),
+        ),
+        Mistake(
             "logarithm-forgotten",
             "The squares of the weights are summed: where is the logarithm?",
             lambda weights: -(weights * weights).sum(dim=-1),

@@ -110,6 +110,12 @@ SOFTMAX = (
         normalised_by(lambda scores: scores.softmax(2)),
     ),
     Mistake(
+        "softmax-without-an-axis",
+        "The softmax is not told its axis, and chooses the first or the second one by the number "
+        "of axes. It should run over the keys, the last axis, always.",
+        normalised_by(wrong.without_dim),
+    ),
+    Mistake(
         "softmax-over-first-axis",
         "The softmax runs over the first axis: without leading axes these are the queries, "
         "with them the sequences of the batch.",
@@ -203,6 +209,18 @@ MASK = (
         partial(attention, mask_scores=lambda scores, mask: scores + mask),
     ),
     Mistake(
+        "mask-times-infinity",
+        "Open keys become NaN: 0 times infinity is not 0. Choose between two scores; do not "
+        "multiply infinity by a mask.",
+        partial(attention, mask_scores=lambda scores, mask: scores + (~mask) * -math.inf),
+    ),
+    Mistake(
+        "mask-as-index",
+        "The mask is used as an index into the scores, which fails where they have leading axes "
+        "that it has not: (i, j) must broadcast over them.",
+        wrong.with_mask_as_index,
+    ),
+    Mistake(
         "mask-multiplied-after",
         "The mask is multiplied onto the weights after the softmax, "
         "so what is left in a row no longer sums to one.",
@@ -267,6 +285,12 @@ RESULT = (
         "The wrong axes of key are exchanged: it works for two axes only. Exchange the "
         "last two and leave all leading ones (batch, heads) where they are.",
         lambda q, k, v, mask=None: attention(q, k.transpose(0, 1).mT, v, mask),
+    ),
+    Mistake(
+        "key-axes-for-three-axes",
+        "The axes of key that are exchanged are counted from the left: 1 and 2 are its last two "
+        "only where there is exactly one leading axis.",
+        lambda q, k, v, mask=None: attention(q, k.transpose(1, 2).mT, v, mask),
     ),
     Mistake(
         "scores-returned",

@@ -123,6 +123,23 @@ def cosine(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None
     return attention(query, key, value, mask, scale=lambda q, k, v: 1.0)
 
 
+def with_mask_as_index(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None):
+    """Picks the hidden scores by a mask that has fewer axes than they."""
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    if mask is None:
+        weights = scores.softmax(-1)
+    else:
+        empty = ~mask.any(-1, keepdim=True)
+        scores[~(mask | empty)] = -math.inf
+        weights = scores.softmax(-1).masked_fill(empty, 0.0)
+    return weights @ value, weights
+
+
+def without_dim(scores: Tensor) -> Tensor:
+    """What `F.softmax(scores)` does: it chooses the axis by the number of axes."""
+    return scores.softmax(0 if scores.ndim in (0, 1, 3) else 1)
+
+
 def in_place(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None):
     """Divides the caller's own query."""
     query /= math.sqrt(query.shape[-1])
