@@ -131,7 +131,7 @@ pairs = {
 }
 for name, (query, key) in pairs.items():
     score = (query * key).sum(dim=-1) / sqrt(64)  # each query with one key, scaled
-    print(f"{name:22} mean {score.mean():3.0f}   standard deviation {score.std():.1f}")
+    print(f"{name:22} mean {round(score.mean().item())}   standard deviation {score.std():.1f}")
 
 # %% [markdown]
 # Only the first row has mean 0 and deviation 1. The weights of the fourth are drawn as `nn.Linear`
@@ -202,8 +202,8 @@ reveal("largest-weight-64", largest["no scale"][WIDTHS.index(64)])
 line_plot(
     WIDTHS, largest, log_x=True, x_label="d_k", y_label="mean largest weight of 16",
     y_limits=(0, 1.05), title="Without the scale one key takes nearly all",
-    alt="Without the scale the largest weight climbs from 0.2 towards 1 as the width grows; with "
-    "it, it stays near a quarter.",
+    alt="Without the scale the largest weight climbs towards 1 as the width grows; with it, it "
+    "hardly moves.",
 )
 
 # %% [markdown]
@@ -435,9 +435,8 @@ line_plot(
 # %% [markdown]
 # **What was seen.** The two lines cross. Without the scale, many queries get a gradient of nearly
 # nothing, and some get one many times larger than with it. “It vanishes” is true of the typical
-# query, “it grows” of the largest. Nothing explodes in the sense of growing without bound from step
-# to step. The trouble is the unevenness: what is learnt is decided by the few queries that chance
-# has left undecided.
+# query, “it grows” of the largest. With the scale all queries are heard alike; without it, those that
+# chance has left undecided. Whether anything explodes during training, we shall see in a moment.
 
 # %% [markdown] question="gradient-at-one-hot"
 # A row of weights is (1, 0, 0), to the last digit, and the key that it chose is wrong. What does the
@@ -463,8 +462,8 @@ line_plot(
 # %% [markdown]
 # ## Does training need the scale?
 #
-# **Most queries start without a gradient. Do they stay there?** Only a training run can tell. The
-# smallest task that needs a look-up: eight pairs of a key symbol and a value symbol, then one of the
+# **If $d_k$ is large, most queries start with next to no gradient. Do they stay there?** Only a
+# training run can tell. The smallest task that needs a look-up: eight pairs of a key symbol and a value symbol, then one of the
 # keys again. What was its value?
 #
 # The model is one attention head and nothing else. Each of the 16 key symbols has a query vector and
@@ -523,7 +522,18 @@ head_maps(
 
 # %% [markdown]
 # Without the scale some symbols have found their key. Others give everything to a wrong one, and a
-# row as sharp as that has no gradient with which to leave it.
+# row as sharp as that has no gradient with which to leave it. And the gradient of the whole model,
+# over the 200 steps?
+
+# %% tags=["nbval-ignore-output"]
+for name, run in zip(("scaled", "no scale"), runs):
+    norms = run.history.gradient_norm
+    print(f"{name:8}: norm of the gradient {norms[0]:.2f} at the first step, "
+          f"{max(norms):.2f} at most, {norms[-1]:.3f} at the last")
+
+# %% [markdown]
+# Nothing explodes. Without the scale the gradient is larger, though of the same order, and it does
+# not settle, since the task is not solved.
 #
 # **Is it the missing division, or the variance at the start?** These can be told apart. Leave the
 # scale out, and make the first vectors smaller instead: with entries of standard deviation
@@ -549,8 +559,8 @@ reveal("small-start-without-scale", {0: 0, 3: 2}.get(reached, 1))
 # **“$\sqrt{d_k}$ must be exact.”** Then half of it, twice it, or $d_k$ in its place should fail.
 
 # %% [markdown] prediction="inexact-scale"
-# d_k = 8. The scores are divided by √d_k / 2, by 2 √d_k, or by d_k. Which of them
-# miss 90 % in any of three runs?
+# d_k = 64, where the runs without a scale failed. The scores are divided by √d_k / 2, by 2 √d_k, or
+# by d_k. Which of these miss 90 % in any of three runs?
 #
 # - None of them
 # - √d_k / 2 only
@@ -558,16 +568,16 @@ reveal("small-start-without-scale", {0: 0, 3: 2}.get(reached, 1))
 # - All of them
 
 # %%
-divisors = {"√d_k": sqrt(8), "√d_k / 2": sqrt(8) / 2, "2 √d_k": 2 * sqrt(8), "d_k": 8}
-inexact = {name: lookup_accuracies(8, 1 / c, settings=settings) for name, c in divisors.items()}
+divisors = {"√d_k": 8, "√d_k / 2": 4, "2 √d_k": 16, "d_k": 64}
+inexact = {name: lookup_accuracies(64, 1 / c, settings=settings) for name, c in divisors.items()}
 for name, accuracies in inexact.items():
     print(f"divided by {name:8}: {sum(a >= 0.9 for a in accuracies)} of 3 runs above 90 %")
 missed = [name for name, accuracies in inexact.items() if min(accuracies) < 0.9]
 reveal("inexact-scale", {(): 0, ("√d_k / 2",): 1, ("d_k",): 2}.get(tuple(missed), 3))
 
 # %% [markdown]
-# Here the rule is forgiving. A wrong factor is not the last word, since training can change the length
-# of the vectors.
+# Here the rule is forgiving. A factor that is too small or somewhat too large leaves the softmax
+# undecided, and training can then make the vectors as long as it needs them.
 #
 # **And more steps?** Adam divides each gradient by a running measure of its own size, so even a
 # small gradient moves the weights by a full step, as long as it is not nothing. Give the runs
@@ -584,9 +594,9 @@ for d_k, before in zip(widths[1:], plain[1:]):
 # More steps help: slowly, and not every run to the end.
 #
 # **What to take with you, and no more.** The scale sets the variance that the scores start with, for
-# every width alike. With it, the three widths of this experiment train alike. Without it Adam often
-# learns all the same: reliably at small $d_k$, later or in part at large $d_k$, and reliably again
-# when something else makes the first scores small. This was one small task, one optimiser, one
+# every width alike. With it, the three widths of this experiment train alike. Adam often learns
+# without it: here at $d_k = 4$ at once, at 64 and 256 later and in part, and at 256 at once again
+# when the first scores were made small in another way. This was one small task, one optimiser, one
 # learning rate. Elsewhere, measure again.
 
 # %% [markdown] question="scale-necessity"
@@ -605,10 +615,18 @@ for d_k, before in zip(widths[1:], plain[1:]):
 # %% [markdown]
 # ## Numerics: three ways to lose the result
 #
-# **Large scores.** You know the first from chapter 02: exponentials of scores above 88 are infinite
-# in float32, and taking the largest score off first cures it. Nothing new is needed here, as long as
-# you leave the softmax to `torch.softmax` or to your own stable one.
-#
+# **Large scores.** You know this one from chapter 02: the exponential of a score above 88 is infinite
+# in float32, and taking the largest score off first cures it. Scores grow when training makes queries
+# and keys longer. The scale does not prevent it; the stable softmax has to bear it.
+
+# %%
+query, key = random_vectors(64, sets=1)
+scores = 1000 * attention_scores(query, key) / 8  # vectors a good thirty times as long
+as_written = scores.exp() / scores.exp().sum(dim=-1, keepdim=True)
+for name, weights in (("as written", as_written), ("torch.softmax", scores.softmax(dim=-1))):
+    print(f"{name:13}: NaN in {weights.isnan().any(dim=-1).sum()} of 16 rows")
+
+# %% [markdown]
 # **Half precision.** The largest float16 is 65 504. Two vectors of 64 entries, all of them 40, have
 # the dot product $64 \cdot 40 \cdot 40 = 102\,400$. Divided by $\sqrt{64} = 8$, it is 12 800.
 
