@@ -1,6 +1,7 @@
 """Print the table of ratios and write it to build/bench.json."""
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -78,10 +79,12 @@ def show(results: list[dict], device: torch.device) -> None:
             result["reach"],
             reached,
         )
-    Console().print(table)
+    # in a file or a log nothing is cut to a terminal's width
+    console = Console(width=None if sys.stdout.isatty() else 160)
+    console.print(table)
     for result in results:
         if result.get("note"):
-            Console().print(f"{result['row']}: {result['note']}")
+            console.print(f"{result['row']}: {result['note']}")
 
 
 if __name__ == "__main__":
