@@ -1,0 +1,257 @@
+"""Chapter 01: copying a sequence through one fixed state, against looking back."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from matplotlib.axes import Axes
+from torch import Tensor
+
+from attn_course.plots import LiveFigure, Slider, draw_map, live_figure
+from attn_course.plots.picture import COLOURS
+from attn_course.progress_bar import training_bar
+from attn_course.recurrent import RecurrentSeq2Seq, gradient_by_distance
+from attn_course.tasks import START, Batch, Task, copy_task, shift_right
+from attn_course.training import History, StepInfo, fit, torch_threads
+
+
+@dataclass(frozen=True)
+class CopySettings:
+    """What both models are given alike, and the widths that give them equally many parameters.
+
+    The learning rate is the one, of 3e-3, 1e-2 and 2e-2, at which the model *without* attention
+    did best at N = 8, so that the baseline is not beaten by a bad setting.
+    """
+
+    num_symbols: int = 8
+    steps: int = 300
+    batch_size: int = 32
+    lr: float = 1e-2
+    warmup: int = 20
+    width_fixed: int = 50
+    width_attention: int = 48
+    d_attention: int = 16
+    test_size: int = 256
+
+
+@dataclass(frozen=True)
+class CopyRun:
+    """A trained copier and what it does on sequences that training never drew.
+
+    Attributes:
+        n: the number of symbols.
+        attention: whether the decoder looks back.
+        seed: of the weights and of the task.
+        settings: the budget and the widths.
+        model: the trained model.
+        history: what was measured during training.
+        test: the test sequences.
+        told: share of right symbols by position (n,) when the true symbols before it are given.
+        alone: the same when the model reads back what it has written itself.
+        alignment: where it looked, (b, n, n), told what came before; None without attention.
+    """
+
+    n: int
+    attention: bool
+    seed: int
+    settings: CopySettings
+    model: RecurrentSeq2Seq
+    history: History
+    test: Batch
+    told: Float[Tensor, " n"]
+    alone: Float[Tensor, " n"]
+    alignment: Float[Tensor, "b n n"] | None
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers were trained."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+
+def train_copier(
+    n: int,
+    *,
+    attention: bool,
+    seed: int = 0,
+    settings: CopySettings | None = None,
+    label: str = "copying",
+    on_step: Callable[[StepInfo], None] | None = None,
+) -> CopyRun:
+    """Train a GRU encoder and decoder to write n symbols down again, and test it.
+
+    With attention the decoder looks back at all encoder states (additive attention); without
+    it, all it has of the sequence is the encoder's last state. For one seed both see the same
+    batches. An empty label draws no progress bar.
+    """
+    settings = settings or CopySettings()
+    task = copy_task(n, settings.num_symbols, seed=seed)
+    model = _fresh_model(task, attention, seed, settings)
+    history = fit(
+        model,
+        _loss,
+        task.batches(settings.batch_size),
+        steps=settings.steps,
+        lr=settings.lr,
+        warmup=settings.warmup,
+        on_step=on_step,
+        label=label,
+    )
+    test = task.test_set(settings.test_size)
+    with torch.no_grad(), torch_threads(1):
+        logits, alignment = model(test.inputs, shift_right(test.targets))
+        written, _ = model.generate(test.inputs, n, START)
+    told, alone = (
+        (symbols == test.targets).float().mean(dim=0) for symbols in (logits.argmax(-1), written)
+    )
+    return CopyRun(n, attention, seed, settings, model, history, test, told, alone, alignment)
+
+
+def compare_copiers(
+    lengths: Sequence[int], seeds: Sequence[int], settings: CopySettings | None = None
+) -> list[CopyRun]:
+    """Train both models at each length and seed, under one progress bar.
+
+    Raises KeyboardInterrupt when a run is stopped: half a comparison says nothing.
+    """
+    settings = settings or CopySettings()
+    plan = [(n, attention, seed) for n in lengths for attention in (False, True) for seed in seeds]
+    runs = []
+    with training_bar(f"{len(plan)} runs", len(plan) * settings.steps, None) as bar:
+
+        def advance(info: StepInfo) -> None:
+            bar.update(1)
+
+        for n, attention, seed in plan:
+            run = train_copier(
+                n, attention=attention, seed=seed, settings=settings, label="", on_step=advance
+            )
+            if run.history.stopped == "interrupted":
+                raise KeyboardInterrupt
+            runs.append(run)
+    return runs
+
+
+def accuracy_by_length(
+    runs: Sequence[CopyRun], *, attention: bool, told: bool
+) -> Float[Tensor, "seeds lengths"]:
+    """Return the share of right symbols, one row a seed, one column a length, as trained."""
+    chosen = [run for run in runs if run.attention == attention]
+    lengths, seeds = (list(dict.fromkeys(values)) for values in zip(*_keys(chosen), strict=True))
+    found = {(r.n, r.seed): (r.told if told else r.alone).mean() for r in chosen}
+    return torch.stack([torch.stack([found[n, seed] for n in lengths]) for seed in seeds])
+
+
+def accuracy_by_position(
+    runs: Sequence[CopyRun], n: int, *, attention: bool, told: bool
+) -> Float[Tensor, "seeds n"]:
+    """Return the share of right symbols at each of the n positions, one row a seed."""
+    chosen = [run for run in runs if run.attention == attention and run.n == n]
+    return torch.stack([run.told if told else run.alone for run in chosen])
+
+
+def comparison_table(runs: Sequence[CopyRun]) -> str:
+    """Return one line for each length and model: what it was given, and what it reached.
+
+    CPU-seconds and accuracies are means over the seeds.
+    """
+    lines = [" N  model        parameters  steps x batch  CPU-s   told  alone"]
+    for n, attention in dict.fromkeys((run.n, run.attention) for run in runs):
+        group = [run for run in runs if (run.n, run.attention) == (n, attention)]
+        seconds = sum(run.history.seconds[-1] for run in group) / len(group)
+        told = torch.stack([run.told for run in group]).mean()
+        alone = torch.stack([run.alone for run in group]).mean()
+        name = "attention" if attention else "fixed state"
+        batch = group[0].history.steps
+        lines.append(
+            f"{n:2d}  {name:<11}  {group[0].parameters:10d}  {batch:13d}  {seconds:5.1f}  "
+            f"{told:5.3f}  {alone:5.3f}"
+        )
+    return "\n".join(lines)
+
+
+def encoder_gradients(runs: Sequence[CopyRun], *, trained: bool) -> Float[Tensor, "seeds n"]:
+    """Return `gradient_by_distance` of each run's encoder, after training or as it started.
+
+    The inputs are the embedded test sequences.
+    """
+    curves = []
+    for run in runs:
+        model = run.model if trained else _as_started(run)
+        inputs = model.source_embedding(run.test.inputs)
+        curves.append(gradient_by_distance(lambda x, m=model: m.encoder(x)[0], inputs))
+    return torch.stack(curves)
+
+
+def letters(symbols: Tensor) -> list[str]:
+    """Return symbols 1, 2, 3, … as a, b, c, …; for pictures."""
+    return [chr(ord("a") + symbol - 1) for symbol in symbols.tolist()]
+
+
+def alignment_view(run: CopyRun, row: int = 0) -> LiveFigure:
+    """Return the view of where the decoder looks, for one test sequence, position by position.
+
+    Raises ValueError for a run without attention.
+    """
+    if run.alignment is None:
+        raise ValueError("this run has no alignment: its model does not look back")
+    symbols = letters(run.test.inputs[row])
+    return live_figure(
+        partial(_draw_alignment, run.alignment[row], symbols),
+        alt="Left: the alignment as a map, rows written, columns read. Right: the row of the "
+        "position that the slider chooses, as bars over the symbols read.",
+        size=(9.0, 4.2),
+        panels=2,
+        position=Slider("position that is written", 0, run.n - 1, start=run.n // 2),
+    )
+
+
+def _draw_alignment(weights: Tensor, symbols: list[str], chart: Axes, bars: Axes):
+    n = len(symbols)
+    draw_map(chart, weights.numpy(), (0.0, 1.0), symbols, symbols)
+    chart.set(xlabel="read", ylabel="written")
+    (upper,) = chart.plot([-0.5, n - 0.5], [0, 0], color=COLOURS[1], linewidth=2)
+    (lower,) = chart.plot([-0.5, n - 0.5], [0, 0], color=COLOURS[1], linewidth=2)
+    drawn = bars.bar(range(n), [0.0] * n, color=COLOURS[0])
+    bars.set(ylim=(0, 1), xlabel="read", ylabel="weight")
+    bars.set_xticks(range(n), symbols)
+
+    def update(position: int) -> str:
+        upper.set_ydata([position - 0.5] * 2)
+        lower.set_ydata([position + 0.5] * 2)
+        for bar, weight in zip(drawn, weights[position].tolist(), strict=True):
+            bar.set_height(weight)
+        best = int(weights[position].argmax())
+        return f"Writing position {position} it looks most at position {best}."
+
+    return update
+
+
+def _loss(model: RecurrentSeq2Seq, batch: Batch) -> Tensor:
+    logits, _ = model(batch.inputs, shift_right(batch.targets))
+    return F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
+
+
+def _keys(runs: Sequence[CopyRun]) -> list[tuple[int, int]]:
+    return [(run.n, run.seed) for run in runs]
+
+
+def _fresh_model(
+    task: Task, attention: bool, seed: int, settings: CopySettings
+) -> RecurrentSeq2Seq:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return RecurrentSeq2Seq(
+            task.vocab_size,
+            task.num_classes,
+            settings.width_attention if attention else settings.width_fixed,
+            attention=attention,
+            d_attention=settings.d_attention,
+        )
+
+
+def _as_started(run: CopyRun) -> RecurrentSeq2Seq:
+    task = copy_task(run.n, run.settings.num_symbols, seed=run.seed)
+    return _fresh_model(task, run.attention, run.seed, run.settings)
