@@ -84,7 +84,7 @@ def test_a_package_that_does_not_fit_is_named(versions, name, version, words):
 @pytest.mark.parametrize(
     ("name", "version", "words"),
     [
-        ("jupyterlab_widgets", "1.1.1", "jupyterlab_widgets 1.1.1 is not ~=3.0"),
+        ("jupyterlab_widgets", "1.1.1", "widgets 1.1.1 is not ~=3.0"),
         ("widgetsnbextension", None, "widgetsnbextension is missing"),
         ("ipywidgets", "7.5.0", "ipywidgets 7.5.0 is not >=7.6.0"),
     ],
@@ -222,7 +222,7 @@ def test_requirements_of_extras_are_asked_for_by_name():
 
 @pytest.mark.parametrize(("state", "status"), [("ok", 0), ("note", 0), ("stops", 1)])
 def test_exit_status_and_the_mending_line(monkeypatch, state, status):
-    line = "python -m pip install " + "a-long-name " * 20
+    line = "python -m pip install" + " a-long-name" * 20
     finding = Finding("thing", "broken [really]", state, line)
     monkeypatch.setattr(doctor, "examine", lambda: [finding])
     result = CliRunner().invoke(doctor.command)
