@@ -1,0 +1,117 @@
+"""Answers to exercise 4.5 that the check has to judge right: good tests of layers and bad."""
+
+import itertools
+
+import torch
+
+
+def all_swaps(layer, x):
+    output = layer(x)
+    n = x.shape[1]
+    for i, j in itertools.combinations(range(n), 2):
+        order = list(range(n))
+        order[i], order[j] = j, i
+        if (layer(x[:, order]) - output[:, order]).abs().max() > 1e-6:
+            return False
+    return True
+
+
+def by_matrices(layer, x):
+    verdicts = []
+    for _ in range(20):
+        matrix = torch.eye(x.shape[1], dtype=x.dtype)[torch.randperm(x.shape[1])]
+        verdicts.append(torch.allclose(layer(matrix @ x), matrix @ layer(x), atol=1e-8))
+    return all(verdicts)
+
+
+def undone(layer, x):
+    good = torch.tensor(True)
+    for seed in range(12):
+        order = torch.randperm(x.shape[1], generator=torch.Generator().manual_seed(seed))
+        undo = torch.argsort(order)
+        good = good & torch.isclose(layer(x[:, order])[:, undo], layer(x)).all()
+    return good
+
+
+def through_numpy(layer, x):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    agreed = []
+    for _ in range(10):
+        order = rng.permutation(x.shape[1])
+        agreed.append(np.allclose(layer(x[:, order]).numpy(), layer(x)[:, order].numpy()))
+    return np.all(agreed)
+
+
+def invariant(layer, x):
+    order = torch.randperm(x.shape[1])
+    return torch.allclose(layer(x[:, order]), layer(x))
+
+
+def flipped(layer, x):
+    return torch.allclose(layer(x.flip(1)), layer(x).flip(1))
+
+
+def rolled(layer, x):
+    return torch.allclose(layer(x.roll(1, dims=1)), layer(x).roll(1, dims=1))
+
+
+def exact(layer, x):
+    return all(
+        torch.equal(layer(x[:, order]), layer(x)[:, order])
+        for order in (torch.randperm(x.shape[1]) for _ in range(9))
+    )
+
+
+def loose(layer, x):
+    return all(
+        (layer(x[:, order]) - layer(x)[:, order]).abs().mean() < 0.1
+        for order in (torch.randperm(x.shape[1]) for _ in range(9))
+    )
+
+
+def whole_batch(layer, x):
+    order = torch.randperm(len(x))
+    return torch.allclose(layer(x[order]), layer(x)[order])
+
+
+def of_ones(layer, x):
+    x = torch.ones(2, 5, 4, dtype=torch.float64)
+    order = torch.randperm(5)
+    return torch.allclose(layer(x[:, order]), layer(x)[:, order])
+
+
+def difference(layer, x):
+    order = torch.randperm(x.shape[1])
+    return (layer(x[:, order]) - layer(x)[:, order]).abs().max()
+
+
+def looking_inside(layer, x):
+    return "Attention" in type(layer.function).__name__
+
+
+def altering(layer, x):
+    output = layer(x)
+    order = torch.randperm(x.shape[1])
+    x[:] = x[:, order]
+    return torch.allclose(layer(x), output[:, order])
+
+
+RIGHT = {"is_permutation_equivariant": [all_swaps, by_matrices, undone, through_numpy]}
+WRONG = {
+    "is_permutation_equivariant": [
+        (invariant, "invariance", "invariance"),
+        (flipped, "reversal-only", "reversed"),
+        (rolled, "rotation-only", "goes round"),
+        (exact, "exact-equality", "rounding"),
+        (loose, "loose-tolerance", "Your test says True"),
+        (whole_batch, "batch-shuffled", "second axis"),
+        (of_ones, "constant-input", "All tokens"),
+        (difference, None, "expected"),
+        (looking_inside, None, "AttributeError"),
+        (altering, None, "altered in place"),
+        (lambda layer, x: True, "always-true"),
+        (lambda layer, x: None, None, "return"),
+    ]
+}

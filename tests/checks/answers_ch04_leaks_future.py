@@ -1,0 +1,152 @@
+"""Answers to exercise 4.6 that the check has to judge right: good tests of layers and bad."""
+
+import torch
+
+
+def by_jacobian(layer, x):
+    jacobian = torch.autograd.functional.jacobian(layer, x)  # (b, n, d, b, n, d)
+    size = jacobian.abs().amax(dim=(0, 2, 3, 5))  # (n, n)
+    return bool((size.triu(1) > 1e-9).any())
+
+
+def by_shorter_sequences(layer, x):
+    full = layer(x)
+    return any(
+        not torch.allclose(layer(x[:, :t]), full[:, :t], atol=1e-8) for t in range(1, x.shape[1])
+    )
+
+
+def by_zeros(layer, x):
+    full = layer(x)
+    found = torch.zeros((), dtype=torch.bool)
+    for t in range(x.shape[1] - 1):
+        changed = x.clone()
+        changed[:, t + 1 :] = 0
+        found |= ((layer(changed) - full)[:, : t + 1].abs() > 1e-7).any()
+    return found
+
+
+def one_token_at_a_time(layer, x):
+    full = layer(x)
+    for t in range(1, x.shape[1]):
+        changed = x.clone()
+        changed[:, t] = torch.randn_like(x[:, t])
+        if not torch.allclose(layer(changed)[:, :t], full[:, :t]):
+            return True
+    return False
+
+
+def by_random_mixtures(layer, x):
+    x = x.clone().requires_grad_()
+    output = layer(x)
+    for t in range(x.shape[1] - 1):
+        mixed = (output[:, t] * torch.randn_like(output[:, t])).sum()
+        (gradient,) = torch.autograd.grad(mixed, x, retain_graph=True)
+        if gradient[:, t + 1 :].abs().max() > 1e-8:
+            return True
+    return False
+
+
+def last_token(layer, x):
+    changed = x.clone()
+    changed[:, -1] = torch.randn_like(x[:, -1])
+    return not torch.allclose(layer(changed)[:, :-1], layer(x)[:, :-1])
+
+
+def half(layer, x):
+    m = x.shape[1] // 2
+    changed = x.clone()
+    changed[:, m:] = torch.randn_like(x[:, m:])
+    return not torch.allclose(layer(changed)[:, :m], layer(x)[:, :m])
+
+
+def own_token_too(layer, x):
+    full = layer(x)
+    for t in range(x.shape[1]):
+        changed = x.clone()
+        changed[:, t:] = torch.randn_like(x[:, t:])
+        if not torch.allclose(layer(changed)[:, : t + 1], full[:, : t + 1]):
+            return True
+    return False
+
+
+def skips_one(layer, x):
+    full = layer(x)
+    for t in range(x.shape[1] - 2):
+        changed = x.clone()
+        changed[:, t + 2 :] = torch.randn_like(x[:, t + 2 :])
+        if not torch.allclose(layer(changed)[:, : t + 1], full[:, : t + 1]):
+            return True
+    return False
+
+
+def sum_of_everything(layer, x):
+    x = x.clone().requires_grad_()
+    output = layer(x)
+    for t in range(x.shape[1] - 1):
+        (gradient,) = torch.autograd.grad(output[:, t].sum(), x, retain_graph=True)
+        if gradient[:, t + 1 :].abs().sum() > 1e-6:
+            return True
+    return False
+
+
+def plus_ten(layer, x):
+    full = layer(x)
+    for t in range(1, x.shape[1]):
+        changed = x.clone()
+        changed[:, t:] += 10
+        if not torch.allclose(layer(changed)[:, :t], full[:, :t]):
+            return True
+    return False
+
+
+def the_other_way(layer, x):
+    full = layer(x)
+    for t in range(1, x.shape[1]):
+        changed = x.clone()
+        changed[:, :t] = torch.randn_like(x[:, :t])
+        if not torch.allclose(layer(changed)[:, t:], full[:, t:]):
+            return True
+    return False
+
+
+def does_not_leak(layer, x):
+    return not by_zeros(layer, x)
+
+
+def only_first_output(layer, x):
+    changed = torch.cat([x[:, :1], torch.randn_like(x[:, 1:])], dim=1)
+    return not torch.allclose(layer(changed)[:, 0], layer(x)[:, 0])
+
+
+def altering(layer, x):
+    full = layer(x)
+    x[:, -1] = 0
+    return not torch.allclose(layer(x)[:, :-1], full[:, :-1])
+
+
+RIGHT = {
+    "leaks_future": [
+        by_jacobian,
+        by_shorter_sequences,
+        by_zeros,
+        one_token_at_a_time,
+        by_random_mixtures,
+    ]
+}
+WRONG = {
+    "leaks_future": [
+        (last_token, "last-token-only", "last token"),
+        (half, "one-cut", "cut"),
+        (own_token_too, "own-token-changed", "overlap by one"),
+        (skips_one, "misses-one-ahead", "exactly one token ahead"),
+        (sum_of_everything, "sum-of-features", "zero"),
+        (plus_ten, "constant-added", "normalises"),
+        (the_other_way, "past-for-future", "past"),
+        (does_not_leak, "negated", "turned round"),
+        (only_first_output, "first-position-only", "first position"),
+        (altering, None, "altered in place"),
+        (lambda layer, x: False, "always-false"),
+        (lambda layer, x: None, None, "return"),
+    ]
+}
