@@ -90,6 +90,11 @@ def test_the_table_tells_what_each_model_was_given(runs):
     assert str(runs[0].parameters) in lines[0]
     assert f"{torch.stack([runs[2].told, runs[3].told]).mean():.3f}" in lines[1]
     assert "CPU-s" in head
+    longer = replace(runs[0], history=replace(runs[0].history, loss=[1.0] * 7))
+    assert [line.split()[4] for line in comparison_table([runs[0], longer]).splitlines()[1:]] == [
+        "2",
+        "7",
+    ]
 
 
 def test_encoders_are_measured_before_and_after_training(runs):

@@ -17,6 +17,8 @@ from attn_course.recurrent import RecurrentSeq2Seq, gradient_by_distance
 from attn_course.tasks import START, Batch, Task, copy_task, shift_right
 from attn_course.training import History, StepInfo, fit, torch_threads
 
+_NAMES = {False: "fixed state", True: "attention"}
+
 
 @dataclass(frozen=True)
 class CopySettings:
@@ -139,7 +141,8 @@ def accuracy_by_length(
 ) -> Float[Tensor, "seeds lengths"]:
     """Return the share of right symbols, one row a seed, one column a length, as trained."""
     chosen = [run for run in runs if run.attention == attention]
-    lengths, seeds = (list(dict.fromkeys(values)) for values in zip(*_keys(chosen), strict=True))
+    lengths = list(dict.fromkeys(run.n for run in chosen))
+    seeds = list(dict.fromkeys(run.seed for run in chosen))
     found = {(r.n, r.seed): (r.told if told else r.alone).mean() for r in chosen}
     return torch.stack([torch.stack([found[n, seed] for n in lengths]) for seed in seeds])
 
@@ -153,20 +156,19 @@ def accuracy_by_position(
 
 
 def comparison_table(runs: Sequence[CopyRun]) -> str:
-    """Return one line for each length and model: what it was given, and what it reached.
+    """Return one line for each length, model and number of steps: what it took, what it reached.
 
     CPU-seconds and accuracies are means over the seeds.
     """
-    lines = [" N  model        parameters  steps x batch  CPU-s   told  alone"]
-    for n, attention in dict.fromkeys((run.n, run.attention) for run in runs):
-        group = [run for run in runs if (run.n, run.attention) == (n, attention)]
+    lines = [" N  model        parameters  steps  CPU-s   told  alone"]
+    for key in dict.fromkeys(map(_row, runs)):
+        n, attention, steps = key
+        group = [run for run in runs if _row(run) == key]
         seconds = sum(run.history.seconds[-1] for run in group) / len(group)
         told = torch.stack([run.told for run in group]).mean()
         alone = torch.stack([run.alone for run in group]).mean()
-        name = "attention" if attention else "fixed state"
-        batch = group[0].history.steps
         lines.append(
-            f"{n:2d}  {name:<11}  {group[0].parameters:10d}  {batch:13d}  {seconds:5.1f}  "
+            f"{n:2}  {_NAMES[attention]:11}  {group[0].parameters:10}  {steps:5}  {seconds:5.1f}  "
             f"{told:5.3f}  {alone:5.3f}"
         )
     return "\n".join(lines)
@@ -234,8 +236,8 @@ def _loss(model: RecurrentSeq2Seq, batch: Batch) -> Tensor:
     return F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten())
 
 
-def _keys(runs: Sequence[CopyRun]) -> list[tuple[int, int]]:
-    return [(run.n, run.seed) for run in runs]
+def _row(run: CopyRun) -> tuple[int, bool, int]:
+    return run.n, run.attention, run.history.steps
 
 
 def _fresh_model(

@@ -1,0 +1,696 @@
+# ---
+# jupyter:
+#   attn_course:
+#     title: "The RNN bottleneck"
+#     reading_minutes: 45
+#     exercise_minutes: 45
+# ---
+
+# %% [markdown]
+# Before attention, sequences were read by recurrent networks: one token after another, with a
+# memory of fixed size. Texts on attention say three things against them. They forget what is far
+# away. Everything has to fit through one state. And they cannot be computed in parallel.
+#
+# All three can be measured, and this chapter does it. One of them turns out to be true in another
+# way than it is told.
+#
+# ## What you will be able to do
+#
+# - Take one step of a recurrent network by hand, and write it as code.
+# - Measure how far back a gradient reaches, and say why it fades.
+# - Tell apart two things that are often mixed up: reaching far back, and holding much at once.
+# - Compare two models on equal budgets, and say what the comparison shows and what it does not.
+# - Say which part of the work has to wait, on any machine.
+#
+# Attention appears here as a black box that looks back. Chapter 02 opens it.
+#
+# First, three questions on the chapter before.
+
+# %% hide="input"
+recall("01")
+
+# %%
+from dataclasses import replace
+
+import torch
+from einops import rearrange
+
+from attn_course.attention import lookup
+from attn_course.experiments.ch01 import (
+    forward_milliseconds, gradient_curves, longest_chain, memory_view, rival_layers,
+)
+from attn_course.experiments.ch01_copying import (
+    CopySettings, accuracy_by_length, accuracy_by_position, alignment_view, compare_copiers,
+    comparison_table, encoder_gradients, train_copier,
+)
+from attn_course.plots import line_plot
+from attn_course.recurrent import RNNCell, rnn_step, run_rnn
+
+# %% [markdown]
+# ## One step, by hand
+#
+# **How can a network with a fixed number of weights read a sequence of any length?** It reads one
+# input at a time and keeps a **state**, a vector that it updates at each step. The same weights
+# serve at every step. The plainest such network is Elman's, from 1990:
+#
+# $$h' = \tanh(x W_x + h W_h + b)$$
+#
+# | symbol | shape | what it is |
+# |---|---|---|
+# | $x$ | (b, d_in) | the input of this step; b sequences side by side |
+# | $h$, $h'$ | (b, d_h) | the state before the step, and after it |
+# | $W_x$ | (d_in, d_h) | what the input does to the state |
+# | $W_h$ | (d_h, d_h) | what the old state does to the new one |
+# | $b$ | (d_h,) | the bias |
+#
+# Vectors are rows and weights are drawn (in, out). `nn.Linear` and `nn.RNN` store the same
+# matrices transposed, (out, in). The tanh bends every sum into the range from −1 to 1, so the state
+# cannot grow without bound, however long the sequence is.
+#
+# **On paper.** Two features in, two in the state:
+#
+# $$x = (1,\ 0) \qquad h = (0.5,\ -0.5) \qquad b = (0.1,\ 0)$$
+#
+# $$W_x = \begin{pmatrix} 0.5 & -0.3 \\ 0.1 & 0.8 \end{pmatrix} \qquad
+# W_h = \begin{pmatrix} 0.6 & 0.2 \\ -0.4 & 0.3 \end{pmatrix}$$
+#
+# Work out the first number of the new state: the first column of $W_x$, the first column of
+# $W_h$, the first number of $b$. A few values of tanh: tanh 0.9 ≈ 0.72, tanh 1.0 ≈ 0.76,
+# tanh 1.1 ≈ 0.80, tanh 1.2 ≈ 0.83.
+
+# %% [markdown] prediction="first-number-of-the-state"
+# What is the first number of the new state?
+#
+# number: -1 … 1, within 0.02
+
+# %%
+x, h, b = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.5, -0.5]]), torch.tensor([0.1, 0.0])
+W_x, W_h = torch.tensor([[0.5, -0.3], [0.1, 0.8]]), torch.tensor([[0.6, 0.2], [-0.4, 0.3]])
+new = rnn_step(x, h, W_x, W_h, b)
+for name, part in {"x W_x": x @ W_x, "h W_h": h @ W_h, "new state": new}.items():
+    print(f"{name:9}", [round(number, 2) for number in part[0].tolist()])
+reveal("first-number-of-the-state", round(new[0, 0].item(), 2))
+
+# %% [markdown]
+# **What was seen.** Input and old state each contribute two numbers. They are added with the bias,
+# and the tanh is taken once, of the whole sum.
+#
+# **Why it is one sum.** Glue $x$ and $h$ into one row and $W_x$ on top of $W_h$, and the step is
+# an ordinary layer with a tanh: $\tanh([x, h]\, W + b)$. What makes it recurrent is only that part
+# of its input is its own last output.
+#
+# {{exercise: rnn_step}}
+
+# %% [markdown]
+# ## Many steps: what is left of the first input
+#
+# **The state is all that the network carries along. What remains in it of an input from long ago?**
+# Reading $n$ inputs means $n$ steps, each from the state that the one before has left:
+#
+# $$h_t = \tanh(x_t W_x + h_{t-1} W_h + b) \qquad t = 1, \dots, n$$
+#
+# Whatever $n$ is, the last state has $d_h$ numbers.
+
+# %%
+torch.manual_seed(0)
+W_x, W_h, b = torch.randn(3, 5), torch.randn(5, 5) / 5, torch.zeros(5)
+for n in (4, 40, 400):
+    states = run_rnn(torch.randn(1, n, 3), torch.zeros(1, 5), W_x, W_h, b)
+    print(f"n = {n:3}: states {tuple(states.shape)}, the last one {tuple(states[:, -1].shape)}")
+
+# %% [markdown]
+# Now a test of memory. Take two sequences that differ in their **first** input and are equal from
+# the second on. Let the same fresh network, of 32 features, read both. If it remembers the first
+# input, the two states stay apart.
+
+# %% [markdown] prediction="apart-after-20-steps"
+# How far apart are the two states 20 steps after the input that differed, compared with right
+# after it?
+#
+# - further apart
+# - as far apart
+# - about half as far
+# - less than a thousandth as far
+
+# %%
+def states_apart(seed, n=25):
+    torch.manual_seed(seed)
+    cell, first = RNNCell(8, 32), torch.randn(1, n, 8)
+    second = first.clone()
+    second[:, 0] = torch.randn(8)  # another first input; all others are equal
+    return rearrange((cell.run(first) - cell.run(second)).norm(dim=-1), "1 n -> n").detach()
+
+apart = torch.stack([states_apart(seed) for seed in range(3)])  # (seeds, n)
+
+# %%
+left = (apart[:, 20] / apart[:, 0]).max()
+print("after 20 steps less than a thousandth is left, for every seed:", bool(left < 1e-3))
+reveal("apart-after-20-steps",
+       "less than a thousandth as far" if left < 1e-3 else "about half as far")
+line_plot(
+    range(25), {"distance of the two states": apart}, log_y=True, y_label="distance",
+    x_label="steps after the input that differed", title="What is left of one input",
+    alt="On a logarithmic scale a falling straight line: each step leaves about the same share of "
+    "the distance. A band shows three seeds.",
+)
+
+# %% [markdown]
+# **What was seen.** A straight line on a logarithmic axis: every step leaves about the same share of
+# the difference. After 20 steps the two states agree in all four digits that PyTorch prints.
+#
+# **Why.** The difference of the states goes through $W_h$ at every step, and then through the tanh,
+# whose slope is at most 1. The weights that PyTorch starts with shorten vectors. A share of 0.5,
+# twenty times over, is a millionth.
+#
+# Nobody decided what to forget. The first input is gone because it was first.
+#
+# {{exercise: run_rnn}}
+
+# %% [markdown]
+# ## How far back a gradient reaches
+#
+# **These were random weights. Can training not make the network remember?** Training follows
+# gradients. To learn that the first input matters, the gradient has to travel from the last state
+# back to it, and it takes the same road.
+#
+# **On paper.** Let everything be one number: $W_x = 1$, $W_h = 0.5$, no bias, inputs (1, 0, 0),
+# $h_0 = 0$. The derivative of a step to its old state is $W_h\,(1 - h_t^2)$, because
+# $\tanh' = 1 - \tanh^2$.
+#
+# | step | $h_t$ | $\partial h_t / \partial h_{t-1} = 0.5\,(1 - h_t^2)$ |
+# |---|---|---|
+# | 1 | tanh 1 = 0.762 | (not needed: $h_0$ is fixed) |
+# | 2 | tanh 0.381 = 0.363 | 0.434 |
+# | 3 | tanh 0.182 = 0.180 | 0.484 |
+#
+# The first input enters with $\partial h_1 / \partial x_1 = 1 - 0.762^2 = 0.420$. The chain rule
+# multiplies along the road: $0.484 \cdot 0.434 \cdot 0.420 = 0.088$. Each further step would add a
+# factor below 0.5. Autograd agrees:
+
+# %%
+inputs = torch.tensor([[[1.0], [0.0], [0.0]]], requires_grad=True)  # (b, n, d_in) = (1, 3, 1)
+one = torch.ones(1, 1)
+run_rnn(inputs, 0 * one, one, 0.5 * one, torch.zeros(1))[:, -1].sum().backward()
+print([round(number, 3) for number in inputs.grad.flatten().tolist()])
+
+# %% [markdown]
+# With vectors the factors are matrices, but the product stays: the gradient at distance $k$ contains
+# $k$ factors $W_h^\top$ and $k$ slopes of tanh. `gradient_by_distance` measures its length. Entry
+# $k$ belongs to the input $k$ positions before the last one, so entry 0 is the last input.
+#
+# Three readers of width 32, all fresh from their initialisation:
+#
+# - a **vanilla RNN**, the step above;
+# - a **GRU** (Cho et al., 2014), a recurrent network whose gates can choose to keep the old state;
+# - **attention**, the black box: the last position looks back at all inputs and takes a weighted mean.
+
+# %% [markdown] prediction="gradient-at-distance-20"
+# In the fresh vanilla RNN: by what factor is the gradient at distance 20 smaller than at distance 0?
+#
+# - it is about as large
+# - about 10 times smaller
+# - about 1 000 times smaller
+# - more than 100 000 times smaller
+
+# %%
+curves = gradient_curves(n=48, d=32, seeds=range(3))  # for each reader (seeds, n)
+line_plot(
+    range(48), curves, log_y=True, x_label="distance k", y_label="length of the gradient",
+    title="Gradient of the last output, before training",
+    alt="On a logarithmic scale the vanilla RNN and the GRU fall in straight lines over many powers "
+    "of ten, the GRU less steeply. Attention is level from distance 1 on.",
+)
+
+# %%
+for name, curve in curves.items():
+    exponent = round((curve[:, 20] / curve[:, 0]).log10().mean().item())
+    print(f"{name:12} at distance 20: about 10^{exponent} of that at distance 0")
+faded = (curves["vanilla RNN"][:, 0] / curves["vanilla RNN"][:, 20]).min()
+reveal("gradient-at-distance-20",
+       "more than 100 000 times smaller" if faded > 1e5 else "about 1 000 times smaller")
+
+# %% [markdown]
+# **What was seen.** Both recurrent networks fall exponentially. The GRU is slower, but as PyTorch
+# starts it, it fades too: its gates stand half open. Attention is level: 47 positions back is as near
+# as one position back. (Distance 0 is larger because the last input is also the one that asks.)
+#
+# Look at the heights as well. At distance 0 attention has the *smallest* gradient of the three: it
+# takes a mean, so each of the 48 inputs gets a small share. Looking back does not make gradients
+# large. It makes them independent of the distance.
+#
+# **Why.** From the last output to the first input, the recurrent network's road has as many factors
+# as there are steps. The road through attention has one weight and one sum, whatever the distance.
+#
+# **When does it fade, when does it explode?** In the next view $W_h$ is a rotation times a **gain**.
+# Without the tanh a step would change lengths by exactly that factor, and the dashed line is the gain
+# to the power of the distance. Move the gain first, with inputs of size 0. Then give it inputs.
+# At which gain do the two lines part, and why always downwards?
+
+# %%
+memory_view()
+
+# %% [markdown]
+# With no input the state stays 0, tanh has slope 1 there, and the dashed line is met: a gain below 1
+# vanishes, above 1 explodes. Inputs push the states outwards, where the slope $1 - h^2$ is smaller.
+# That can only shrink the gradient. So a gain of 1 does not hold the balance, and a gain that holds
+# it for one size of inputs loses it for another.
+#
+# {{exercise: gradient_by_distance}}
+
+# %% [markdown]
+# ## One state for everything
+#
+# **What does it cost to pass a whole sequence through one state?** The task: read $N$ symbols out of
+# eight, then write them down again.
+#
+#     fixed state    c a h b … -> encoder -> last state -> decoder -> c a h b …
+#     attention      the same, and the decoder may look back at all N states of the encoder
+#
+# Encoder and decoder are GRUs. The decoder writes one symbol at a time and reads back the one before.
+#
+# **Equal budgets.** Without that a comparison says little. Both models get
+#
+# - the same batches in the same order, the same number of steps, the same optimizer;
+# - the same learning rate: of three that were tried, the one that suits the *fixed state* best at
+#   $N = 8$;
+# - as many weights, within two in a hundred: the fixed state gets a wider GRU for those that
+#   attention spends on looking;
+# - three seeds each.
+#
+# CPU-seconds are not equal, since looking costs something. The table shows them.
+#
+# **Two measures**, both on sequences that training never draws, position by position:
+#
+# - **told**: the model predicts each symbol with the true symbols before it given. This asks whether
+#   the information is still there.
+# - **alone**: it reads back its own output. This is how it would be used. One slip can put it off.
+
+# %% [markdown] prediction="fixed-state-at-32"
+# N = 32: which share of the symbols does the fixed state get right, told what came before? (Guessing
+# gets 1 in 8.)
+#
+# number: 0 … 1, within 0.1
+
+# %% [markdown]
+# The next two cells train 18 models, in about a minute of CPU time. They run on the CPU whatever the
+# toggle says: the models are too small for a GPU to help. The first cell takes the shorter lengths:
+
+# %%
+LENGTHS = (8, 16, 32)
+runs = compare_copiers(LENGTHS[:2], seeds=(0, 1, 2))
+
+# %%
+runs += compare_copiers(LENGTHS[2:], seeds=(0, 1, 2))
+
+# %% tags=["nbval-ignore-output"]
+print(comparison_table(runs))
+
+# %%
+told = {
+    name: accuracy_by_length(runs, attention=attention, told=True)  # (seeds, lengths)
+    for name, attention in {"fixed state": False, "attention": True}.items()
+}
+fall = told["fixed state"].diff(dim=1)  # from each length to the next
+print("fixed state falls with N, for every seed:", bool((fall < -0.1).all()))
+print("attention stays above 0.95, for every seed:", bool((told["attention"] > 0.95).all()))
+reveal("fixed-state-at-32", round(told["fixed state"][:, -1].mean().item(), 1))
+
+# %%
+line_plot(
+    LENGTHS, told, log_x=True, y_limits=(0, 1.05), x_label="N, the number of symbols",
+    y_label="share right, told what came before", title="Copying on equal budgets",
+    alt="Attention stays close to 1 for all three lengths. The fixed state falls steeply with N.",
+)
+
+# %%
+by_position = {
+    f"{name}, {'told' if told else 'alone'}": accuracy_by_position(
+        runs, 32, attention=attention, told=told
+    )
+    for name, attention in {"fixed state": False, "attention": True}.items()
+    for told in (True, False)
+}
+
+# %%
+line_plot(
+    range(32), by_position, y_limits=(0, 1.05), x_label="position that is written",
+    y_label="share right", title="N = 32, position by position",
+    alt="Attention, told: close to 1 everywhere. Attention, alone: falls slowly. Fixed state, told: "
+    "far below, best at the start. Fixed state, alone: falls to guessing within a few symbols.",
+)
+
+# %% [markdown]
+# **What was seen.** With attention the length hardly matters. Through the fixed state each doubling
+# of $N$ costs a large part of what was right. Told what came before, it is best at the first symbols;
+# alone, it is close to guessing after a few, because it then goes on from its own errors.
+#
+# Attention alone is worse than attention told, too, and more so for longer sequences. A model that
+# writes a wrong symbol looks for the place *after* that symbol next, and may look at the wrong one.
+# A comparison that reported only “told” would hide this.
+#
+# **Where does it look?** The weights with which the decoder looks back are an **alignment**: for each
+# symbol that is written, which symbols were read. Nobody showed it the diagonal. Move the slider.
+
+# %%
+looking = [run for run in runs if run.n == 16 and run.attention]
+alignment_view(looking[0])
+
+# %%
+places = torch.arange(16)
+best = [(run.alignment.argmax(dim=-1) == places).float().mean().item() for run in looking]
+print("seeds in which it looks most at the very symbol, at least 3 times out of 4:",
+      sum(share > 0.75 for share in best), "of", len(best))
+
+# %% [markdown]
+# ## Was it forgetting?
+#
+# **The usual explanation is at hand: the GRU's gradient fades, so it cannot learn to keep the first
+# symbols.** You have seen the gradient fade, before training. The trained models are still here, so
+# look again: the gradient of the encoder's last state by distance, for the fixed state at $N = 32$,
+# where it did worst.
+
+# %% [markdown] prediction="gradient-after-training"
+# After training, how does that gradient change with distance, over 32 symbols?
+#
+# - it falls as steeply as before
+# - it falls more slowly, but still below a thousandth
+# - it is level within a factor of 20
+
+# %%
+failed = [run for run in runs if run.n == 32 and not run.attention]
+reach = {when: encoder_gradients(failed, trained=when == "after training")
+         for when in ("before training", "after training")}
+line_plot(
+    range(32), reach, log_y=True, x_label="distance k", y_label="length of the gradient",
+    title="Gradient of the encoder's last state, fixed state, N = 32",
+    alt="Before training a straight line that falls over several powers of ten. After training a "
+    "nearly level line.",
+)
+
+# %%
+trained = reach["after training"]
+unevenness = (trained.amax(dim=1) / trained.amin(dim=1)).max()
+print("level within a factor of 20, for every seed:", bool(unevenness < 20))
+reveal("gradient-after-training", "it is level within a factor of 20" if unevenness < 20
+       else "it falls more slowly, but still below a thousandth")
+
+# %% [markdown]
+# **What was seen.** Training has opened the gates. The last state now depends on the first symbol
+# about as strongly as on the last. And still the model copies badly.
+#
+# **Why.** Reach is not room. Every symbol has its influence on the state, but all $N$ of them lie in
+# it on top of each other, and the decoder has to take them apart again, in order. With attention
+# nothing has to be packed: each symbol waits in its own state, and the decoder learns where to look.
+#
+# **Is it impossible, then?** Count. Each symbol is one of eight, 3 bits; 32 symbols are 96 bits. The
+# state has 50 float32 numbers, 1 600 bits. There is room. What is missing is knowing how to use it,
+# and that is learnt slowly. Give the fixed state four times the steps, at $N = 8$ (one seed):
+
+# %%
+longer = replace(CopySettings(), steps=4 * CopySettings().steps)
+patient = train_copier(8, attention=False, settings=longer, label="four times the steps")
+
+# %% tags=["nbval-ignore-output"]
+hurried = next(run for run in runs if run.n == 8 and not run.attention)
+print(comparison_table([hurried, patient]))
+
+# %%
+print("told, 4 times the steps: more than half of the errors are gone:",
+      bool(1 - patient.told.mean() < 0.5 * (1 - hurried.told.mean())))
+
+# %% [markdown]
+# So the honest sentence is: a fixed state can hold a short sequence, but it has to *learn* the
+# packing, and the price grows quickly with the length. Looking back does not pay that price. How
+# the price grows for real text, where much can be left out, no copying task tells. Chapter 09
+# compares the two on prose.
+
+# %% [markdown]
+# ## Steps that must wait
+#
+# **Computers have become faster mostly by doing more at the same time. What of a sequence can be done
+# at the same time?** Step $t$ of the recurrence needs $h_{t-1}$. It has to wait, on any machine.
+# Attention needs the inputs only, and they are all there.
+#
+# PyTorch keeps a graph of each computation, so this can be counted: the longest chain of operations
+# in which each needs the result of the one before.
+
+# %% [markdown] prediction="chain-when-n-doubles"
+# When the sequence becomes twice as long: how does the longest chain grow in attention, when all
+# positions look back at all others?
+#
+# - it doubles, as in the recurrent network
+# - it becomes four times as long, since there are n² pairs
+# - it stays as it is
+
+# %%
+def chains(n):
+    x = torch.randn(1, n, 8, requires_grad=True)
+    return longest_chain(RNNCell(8, 8).run(x)), longest_chain(lookup(x, x, x)[0])
+
+counted = {n: chains(n) for n in (8, 16, 32, 64)}
+for n, (recurrent, attention) in counted.items():
+    print(f"n = {n:2}: recurrent {recurrent:3}, attention {attention}")
+
+# %%
+growth = counted[64][1] / counted[32][1]
+reveal("chain-when-n-doubles", "it stays as it is" if growth == 1
+       else "it doubles, as in the recurrent network")
+
+# %% [markdown]
+# **What was seen.** A few operations for each symbol against a constant. This is the claim that always
+# holds. (The sum inside attention has $n$ terms, but sums can be taken in pairs: their chain grows as
+# $\log n$. A recurrence *without* the tanh can be regrouped in the same way; with it, no such way is
+# known.)
+#
+# It says nothing about the amount of work. A GRU layer of width $d$ multiplies $6 d^2$ pairs of
+# numbers for each position. An attention layer multiplies $4 d^2$ for its projections, and another
+# $2 n d$, because every position meets all others:
+
+# %%
+d = 64
+for n in (32, 64, 256, 1024):
+    ratio = (4 * d**2 + 2 * n * d) / (6 * d**2)
+    print(f"n = {n:4}: attention multiplies {ratio:.2f} times as much")
+
+# %% [markdown]
+# So which is faster? That depends on the machine. Choose one, if you have a choice; on the CPU one
+# thread is used. Both are PyTorch's own layers, of width 64, with 8 sequences.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown] prediction="faster-at-1024"
+# n = 1024, on the device that you have chosen: which takes less time for one pass forward?
+#
+# - the recurrent layer
+# - the attention layer
+
+# %% tags=["nbval-ignore-output"]
+device, sizes = pick_device(), (32, 64, 128, 256, 512, 1024)
+layers = rival_layers(64, device)
+times = {
+    name: [forward_milliseconds(layer, torch.randn(8, n, 64, device=device)) for n in sizes]
+    for name, layer in layers.items()
+}
+line_plot(sizes, times, log_x=True, log_y=True, x_label="n", y_label="milliseconds",
+          title=f"Time of one pass forward on {device.type}",
+          alt="Two rising lines, one for each layer.")
+
+# %% tags=["nbval-ignore-output"]
+recurrent, attention = times.values()
+for n, r, a in zip(sizes, recurrent, attention):
+    print(f"n = {n:4}: recurrent {r:7.2f} ms, attention {a:7.2f} ms: {a / r:.2f} of it")
+reveal("faster-at-1024",
+       "the recurrent layer" if recurrent[-1] < attention[-1] else "the attention layer")
+
+# %% [markdown]
+# **What to look at.** On one CPU thread, attention is well ahead for short sequences: its few large
+# matrix products suit the processor, while the GRU makes many small ones. Then the $n^2$ pairs tell,
+# and its line becomes steeper. Whether the lines have crossed at the right edge, your table says. A
+# GPU runs thousands of products at the same time, and the picture is another one: if you have one,
+# choose it and run the two cells again. “Attention is faster” is therefore no law. That its steps need
+# not wait is one.
+
+# %% [markdown]
+# ## Common mistakes
+#
+# - **Time and batch exchanged.** `nn.RNN` and `nn.GRU` expect (n, b, d) unless `batch_first=True`.
+#   With n = b nothing complains.
+# - **`view` to exchange axes.** `torch.stack(states).view(b, n, d)` has the right shape and mixes
+#   sequences. `stack(…, dim=1)` or `rearrange` does it.
+# - **Detaching the state between steps.** The values stay right, and the network can no longer learn
+#   anything that lies further back than one step.
+# - **Judging by the start.** A gradient that fades before training need not fade after it.
+# - **A weak baseline.** The same learning rate need not suit two models. Tune the one that you want
+#   to beat.
+# - **Measuring only with the truth given.** A model that writes reads its own output.
+# - **Timing without care.** The first call sets things up; a GPU returns before it has finished; on a
+#   shared machine take the shortest of several.
+
+# %% [markdown]
+# ## A short quiz
+
+# %% [markdown] question="size-of-what-is-handed-on"
+# An encoder with d_h = 50 has read 1 000 tokens. How many numbers does it hand on to a decoder that
+# sees its last state only?
+#
+# - [x] 50
+#   The state has d_h numbers, whatever has been read. That is the bottleneck.
+# - [ ] 1 000
+#   There is no number for each token: each step writes over the state of the step before.
+# - [ ] 50 000
+#   So many numbers are in all 1 000 states together. A decoder that looks back at all of them has
+#   these; this one has the last.
+# - [ ] It depends on the vocabulary
+#   The vocabulary decides how tokens become inputs. The width of the state is chosen freely.
+
+# %% [markdown] question="why-the-gradient-fades"
+# Why does the gradient of a fresh vanilla RNN fall exponentially with the distance?
+#
+# - [x] At distance k it is a product of k matrices, each of which shortens vectors
+#   Each step back multiplies by W_h and by the slope of tanh, which is at most 1.
+# - [ ] Float32 loses one digit at each step
+#   Rounding is relative: it costs about the seventh digit, at any size. In float64 the curve is the
+#   same.
+# - [ ] Older inputs are multiplied by smaller weights
+#   All steps use the same weights. What differs is how often they are applied.
+# - [ ] The mean over n positions divides by n
+#   That gives a share of 1/n, the same for every distance. It is what attention does.
+
+# %% [markdown] question="reach-and-room"
+# A trained GRU passes the gradient back over 32 steps at full strength, and copies 32 symbols badly.
+# What is the difficulty?
+#
+# - [x] All symbols lie in one state, and it must learn to pack them so that they can be taken apart
+#   Reach is there, and so are the bits. The packing has to be learnt, at a price that grows with N.
+# - [ ] It has forgotten the first symbols
+#   Then the gradient to them would be small. After training it is not.
+# - [ ] 50 numbers cannot hold 32 symbols of 8 kinds
+#   32 symbols are 96 bits, and one float32 alone has 32.
+# - [ ] It has fewer weights than the model with attention
+#   It has slightly more: its GRU was made wider for that reason.
+
+# %% [markdown] question="told-and-alone"
+# A model is right nearly always when it is told the true symbols before, and less often alone. Why?
+#
+# - [x] Alone, one wrong symbol becomes part of what the next ones are predicted from
+#   Errors have consequences then. Told, each position starts afresh from the truth.
+# - [ ] Alone, it is tested on harder sequences
+#   The test sequences are the same.
+# - [ ] Told, it sees the symbol that it has to predict
+#   It sees those before it. The target is shifted right by one.
+# - [ ] Alone, its weights change while it writes
+#   Nothing is trained during the test.
+
+# %% [markdown] question="what-always-holds"
+# What can be said of attention against recurrence on every machine and at every length?
+#
+# - [x] The number of steps that must wait for each other does not grow with n
+#   It follows from what each operation needs, not from how fast it is done.
+# - [ ] It takes less time
+#   For long sequences on one CPU thread it may take more. Time depends on the machine.
+# - [ ] It multiplies fewer numbers
+#   Only while n is small: its work for each position grows with n.
+# - [ ] It has a larger gradient
+#   At distance 0 it had the smallest. It is level, not large.
+
+# %% [markdown]
+# ## Further reading
+#
+# - Jeffrey L. Elman: *Finding Structure in Time* (1990). The step of this chapter.
+# - Yoshua Bengio, Patrice Simard, Paolo Frasconi: *Learning Long-Term Dependencies with Gradient
+#   Descent is Difficult* (1994). The product of Jacobians.
+# - Sepp Hochreiter, Jürgen Schmidhuber: *Long Short-Term Memory* (1997). Gates against fading.
+# - Razvan Pascanu, Tomas Mikolov, Yoshua Bengio: *On the Difficulty of Training Recurrent Neural
+#   Networks* (2013), arXiv 1211.5063. Vanishing, exploding, clipping.
+# - Kyunghyun Cho and others: *Learning Phrase Representations using RNN Encoder–Decoder* (2014),
+#   arXiv 1406.1078. The GRU.
+# - Ilya Sutskever, Oriol Vinyals, Quoc V. Le: *Sequence to Sequence Learning with Neural Networks*
+#   (2014), arXiv 1409.3215. A whole sentence through one state, and the trick of reading it
+#   backwards.
+# - Dzmitry Bahdanau, Kyunghyun Cho, Yoshua Bengio: *Neural Machine Translation by Jointly Learning
+#   to Align and Translate* (2015), arXiv 1409.0473. The decoder looks back.
+# - Eric Martin, Chris Cundy: *Parallelizing Linear Recurrent Neural Nets Over Sequence Length*
+#   (2018), arXiv 1709.04057. What becomes possible without the tanh.
+#
+# In chapter 02 the black box is opened: who asks, what is found, and how a match becomes a weight.
+
+# %% [markdown] part="exercises"
+# Three exercises: one step of a recurrent network, a whole run, and the measurement of how far back
+# a gradient reaches. Each stands by itself: a fault in one does not make the next one fail.
+#
+# All vectors are rows. Shapes: b sequences side by side, n positions, d_in features in, d_h in the
+# state. Results have the dtype of the inputs. No answer may change its inputs, and gradients must
+# find their way through.
+
+# %% part="exercises"
+import torch
+
+# %% [markdown] exercise="rnn_step"
+# `rnn_step(x, h, W_x, W_h, b)` takes one step:
+#
+# $$h' = \tanh(x W_x + h W_h + b)$$
+#
+# - `x`: (b, d_in), the inputs of this step. `h`: (b, d_h), the states before it.
+# - `W_x`: (d_in, d_h), `W_h`: (d_h, d_h), drawn (in, out). `b`: (d_h,), one bias, the same for every
+#   sequence.
+# - Returns the new states, one tensor (b, d_h).
+#
+# ```python
+# one = torch.ones(1, 1)
+# rnn_step(one, 0.5 * one, 0.3 * one, 0.4 * one, torch.tensor([0.1]))  # tanh(0.6): tensor([[0.5370]])
+# ```
+
+# %% exercise="rnn_step" source="attn_course.recurrent"
+
+# %% [markdown] exercise="run_rnn"
+# `run_rnn(inputs, h0, W_x, W_h, b)` reads whole sequences, step by step:
+#
+# - `inputs`: (b, n, d_in), with n at least 1. `h0`: (b, d_h), the states before the first step; not
+#   zero in general.
+# - `W_x`, `W_h`, `b`: as in exercise 1.1.
+# - Returns one tensor (b, n, d_h): at position t the state *after* input t has been read. `h0` is not
+#   among them.
+# - The gradient of every state must reach all inputs before it, h0 and the weights.
+#
+# You may call `rnn_step`, yours or the course's: the import below gives you the course's, and without
+# it you would call your own.
+#
+# ```python
+# one = torch.ones(1, 1)
+# run_rnn(torch.tensor([[[1.0], [0.0]]]), 0 * one, one, 0.5 * one, torch.zeros(1))
+# # tanh(1), then tanh(0.5 · tanh(1)): tensor([[[0.7616], [0.3634]]])
+# ```
+
+# %% exercise="run_rnn" source="attn_course.recurrent"
+
+# %% [markdown] exercise="gradient_by_distance"
+# `gradient_by_distance(run, inputs)` measures how strongly the last output depends on each input.
+#
+# - `run`: a function from inputs (b, n, d_in) to outputs (b, n, d_out), such as a recurrent network.
+#   It does not mix the sequences of a batch, and it is differentiable.
+# - `inputs`: (b, n, d_in), a float tensor that need not want gradients.
+# - Returns a tensor (n,). Let $s$ be the **sum** of the features of the **last** output of a
+#   sequence. Entry $k$ is the Euclidean length (over d_in) of $\partial s / \partial x$ at the position
+#   $n - 1 - k$, **averaged over the batch**. So entry 0 belongs to the last input and entry $n - 1$
+#   to the first.
+# - Calling it twice with the same arguments gives the same result twice.
+#
+# Use autograd. The sequences do not meet in `run`, so one backward pass serves the whole batch. Two
+# things are remarked on, but cost nothing: gradients that are left behind on the weights of `run`, and
+# inputs that come out of another computation.
+#
+# ```python
+# def running_sum(x):
+#     return x.cumsum(dim=1)
+#
+# def faded_sum(x):  # output i is the sum of x_j · 0.5^(i - j): what is k back counts 0.5^k
+#     fade = 0.5 ** (torch.arange(x.shape[1])[:, None] - torch.arange(x.shape[1]))
+#     return torch.einsum("ij, bjd -> bid", fade.tril(), x)
+#
+# gradient_by_distance(running_sum, torch.randn(2, 3, 1))  # tensor([1., 1., 1.])
+# gradient_by_distance(faded_sum, torch.randn(2, 3, 1))    # tensor([1.0000, 0.5000, 0.2500])
+# ```
+
+# %% exercise="gradient_by_distance" source="attn_course.recurrent"
