@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from attn_course.checks.runner import Opaque
+
 # (relative to the value, relative to the largest expected value); the reference is float64.
 TOLERANCE = {
     torch.float64: (1e-7, 1e-8),
@@ -59,7 +61,9 @@ def same(one: Any, other: Any, dtype: torch.dtype) -> bool:
     """Whether two answers gave the same value, NaN and infinities included."""
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         alike = one.shape == other.shape and one.device == other.device
+        alike = alike and (one.dtype == torch.bool) == (other.dtype == torch.bool)
         alike = alike and _is_coarser(one, dtype) == _is_coarser(other, dtype)
+        alike = alike and not (one.is_complex() or other.is_complex())
         return alike and one.device.type != "meta" and bool(close(one, other, dtype).all())
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(
@@ -102,7 +106,7 @@ def _scalar(value: Any) -> Tensor:
 
 def _plain_problem(actual: Any, expected: Expected) -> str | None:
     if is_number(expected.value):
-        if isinstance(actual, Tensor) and actual.numel() == 1:
+        if _holds_one(actual):
             actual = actual.item()
         if not is_number(actual):
             missing = ": is there a `return`?" if actual is None else ""
@@ -110,11 +114,16 @@ def _plain_problem(actual: Any, expected: Expected) -> str | None:
         if close(_scalar(actual), _scalar(expected.value), torch.float32):
             return None
         return f"{expected.name} is {number(actual)}, expected {number(expected.value)}"
-    if isinstance(actual, Tensor) and actual.numel() == 1 and isinstance(expected.value, bool):
+    if _holds_one(actual) and isinstance(expected.value, bool):
         actual = bool(actual)
     if type(actual) is type(expected.value) and actual == expected.value:
         return None
-    return f"{expected.name} is {describe(actual)}, expected {expected.value!r}"
+    missing = ": is there a `return`?" if actual is None else ""
+    return f"{expected.name} is {describe(actual)}, expected {expected.value!r}{missing}"
+
+
+def _holds_one(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.numel() == 1 and value.device.type != "meta"
 
 
 def _kind_problem(actual: Any, expected: Expected, dtype: torch.dtype) -> str | None:
@@ -125,16 +134,20 @@ def _kind_problem(actual: Any, expected: Expected, dtype: torch.dtype) -> str | 
         return (
             f"{expected.name} is on device {actual.device}, but the inputs are on {target.device}"
         )
+    dtype_problem = wrong_dtype(actual, target, dtype)
+    return f"{expected.name} has dtype {actual.dtype}, {dtype_problem}" if dtype_problem else None
+
+
+def wrong_dtype(actual: Tensor, target: Tensor, dtype: torch.dtype) -> str | None:
+    """What is wrong with the dtype of `actual`, where the inputs have `dtype`, in words."""
     if target.is_floating_point() and not actual.is_floating_point():
-        return f"{expected.name} has dtype {actual.dtype}, expected {dtype}"
+        return f"expected {dtype}"
     if target.dtype == torch.bool and actual.dtype != torch.bool:
-        return f"{expected.name} has dtype {actual.dtype}, expected torch.bool (True: may attend)"
-    if not target.is_floating_point() and actual.is_floating_point():
-        return f"{expected.name} has dtype {actual.dtype}, expected {target.dtype}"
+        return "expected torch.bool (True: may attend)"
+    if not target.is_floating_point() and (actual.is_floating_point() or actual.is_complex()):
+        return f"expected {target.dtype}"
     if _is_coarser(actual, dtype):
-        return (
-            f"{expected.name} has dtype {actual.dtype}, which is coarser than the inputs' {dtype}"
-        )
+        return f"which is coarser than the inputs' {dtype}"
     return None
 
 
@@ -147,6 +160,10 @@ def _kind_hint(actual: Any) -> str:
         return ": is there a `return`?"
     if is_number(actual):
         return ": a number has lost its gradient, keep the tensor"
+    if isinstance(actual, tuple) and actual:
+        return ": torch.stack makes one tensor of several"
+    if _type_name(actual) == "ndarray":
+        return ": an array of numpy has lost its gradient, keep the tensor"
     return ""
 
 
@@ -263,15 +280,18 @@ def describe(value: Any) -> str:
             return written(value)
         return f"a tensor of shape {tuple(value.shape)}, {value.dtype}"
     if isinstance(value, tuple | list):
-        kind = type(value).__name__
-        return f"a {kind} of {len(value)}" + (
+        return f"a list or tuple of {len(value)}" + (
             f" ({', '.join(describe(item) for item in value)})" if 0 < len(value) <= 3 else ""
         )
     if isinstance(value, float):
         return repr(float(number(value)))
     if isinstance(value, bool | int | str):
         return repr(value)[:60]
-    return f"an object of type {type(value).__name__}"
+    return f"an object of type {_type_name(value)}"
+
+
+def _type_name(value: Any) -> str:
+    return value.kind if isinstance(value, Opaque) else type(value).__name__
 
 
 def written(value: Tensor) -> str:

@@ -79,12 +79,19 @@ class Mistake:
             family of versions (a constant that may have any value): a stage's `diagnose`
             names those.
         examples: some members of such a family, for the catalogue's own tests.
+        also: other ways to make the same mistake, whose values or errors differ from `answer`'s.
     """
 
     id: str
     message: str
     answer: Answer | None = None
     examples: tuple[Answer, ...] = ()
+    also: tuple[Answer, ...] = ()
+
+    @property
+    def versions(self) -> tuple[Answer, ...]:
+        """The wrong versions that an answer is held against."""
+        return (self.answer, *self.also) if self.answer else ()
 
 
 @dataclass(frozen=True)

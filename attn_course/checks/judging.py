@@ -180,7 +180,12 @@ def _comparable(finding: Finding) -> bool:
             same_length = isinstance(actual, tuple) and len(actual) == len(expected)
             return same_length and all(map(alike, actual, expected))
         if isinstance(expected, torch.Tensor):
-            return isinstance(actual, torch.Tensor) and actual.shape == expected.shape
+            if not isinstance(actual, torch.Tensor) or actual.shape != expected.shape:
+                return False
+            dtype = finding.case.dtype
+            return actual.device == expected.device and not compare.wrong_dtype(
+                actual, expected, dtype
+            )
         return type(actual) is type(expected)
 
     return finding.outcome.failure is None and alike(finding.outcome.value, finding.expected)
@@ -200,10 +205,10 @@ def _known_mistake(
     on_stage = [finding for finding in findings if finding.case.stage is stage]
     elsewhere = [finding for finding in findings if finding.case.stage is not stage]
     best, most = None, -1
-    for mistake in exercise.mistakes:
+    for mistake, version in ((m, v) for m in exercise.mistakes for v in m.versions):
         # most mistakes differ on this stage already, and need not be run on the other probes
-        if mistake.answer and all(_agreements(mistake.answer, on_stage, text=always)):
-            agrees = list(_agreements(mistake.answer, elsewhere, text=always))
+        if all(_agreements(version, on_stage, text=always)):
+            agrees = list(_agreements(version, elsewhere, text=always))
             if all(agrees):
                 return mistake, True
             if with_value and sum(agrees) > most:

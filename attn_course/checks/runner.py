@@ -11,6 +11,7 @@ import copy
 import ctypes
 import io
 import linecache
+import random
 import signal
 import threading
 import traceback
@@ -30,6 +31,9 @@ _PACKAGE = str(Path(__file__).parents[1])
 
 KEPT_OUTPUT = 1000
 """Characters of an answer's printed output that are kept."""
+
+KEPT_NUMBERS = 10**8
+"""A tensor with more numbers than this is not copied: an expanded one may have any number."""
 
 
 class TimeLimitReached(BaseException):
@@ -53,6 +57,13 @@ class Failure:
     def timed_out(self) -> bool:
         """Whether the time limit ended the call."""
         return self.kind == TimeLimitReached.__name__
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Stands for a value that is no plain data: only the name of its type is kept."""
+
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -81,12 +92,12 @@ def run(call: Callable[[], Any], inputs: tuple[Any, ...], seconds: float = TIME_
     value, failure = None, None
     with _quiet(printed):
         try:
-            value = detached(_within(call, seconds))
+            value = _within(lambda: detached(call()), seconds)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             failure = _describe(error)
-    altered = tuple(k for k, pair in enumerate(zip(before, inputs, strict=True)) if _differs(*pair))
+    altered = tuple(k for k, pair in enumerate(zip(before, inputs, strict=True)) if _altered(*pair))
     return Outcome(value, failure, printed.getvalue(), altered)
 
 
@@ -102,22 +113,46 @@ def copy_of(value: Any) -> Any:
 
 
 def detached(value: Any) -> Any:
-    """`value` with plain tensors in place of graph-bound, sparse and subclassed ones."""
+    """`value` as plain data: strided tensors without a graph, numbers, texts, tuples, dicts.
+
+    Whatever else an answer returns, which might do anything when it is looked at, is `Opaque`.
+    """
+    if value is None or type(value) in (bool, float, str):
+        return value
+    if type(value) is int:
+        return value if value.bit_length() < 1000 else Opaque("int")
     if isinstance(value, Tensor):
-        with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-            plain = value.detach().as_subclass(Tensor)
-            return plain.clone() if plain.layout == torch.strided else plain.to_dense()
+        return Opaque("nested tensor") if value.is_nested else _plain_tensor(value)
     if isinstance(value, tuple | list):
         return tuple(detached(item) for item in value)
     if isinstance(value, dict):
         return {key: detached(item) for key, item in value.items()}
-    return value
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+        return detached(value.item())  # a number of numpy
+    return float(value) if _is_real(value) else Opaque(type(value).__name__)
+
+
+def _is_real(value: Any) -> bool:
+    return hasattr(value, "__float__") and not hasattr(value, "__len__")
+
+
+def _plain_tensor(value: Tensor) -> Tensor:
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        if value.is_quantized:
+            value = value.dequantize()
+        if value.layout != torch.strided:
+            value = value.to_dense()
+        plain = value.detach().as_subclass(Tensor)
+        if plain.numel() > KEPT_NUMBERS:
+            raise ValueError(f"the result has {plain.numel()} numbers, shape {tuple(plain.shape)}")
+        return plain.clone()
 
 
 @contextlib.contextmanager
 def _quiet(printed: io.StringIO):
-    """Keep an answer's prints, warnings and use of random numbers away from the learner's."""
+    """Keep an answer's prints, warnings, random numbers and settings away from the learner's."""
     with (
+        _settings_kept(),
         contextlib.redirect_stdout(printed),
         contextlib.redirect_stderr(printed),
         warnings.catch_warnings(),
@@ -129,12 +164,53 @@ def _quiet(printed: io.StringIO):
         yield
 
 
+@contextlib.contextmanager
+def _settings_kept():
+    """Put back what an answer may have set for the whole process."""
+    former = [(read(), read, write) for read, write in _SETTINGS]
+    try:
+        yield
+    finally:
+        for value, read, write in former:
+            if read() != value:
+                write(value)
+
+
+def _set_default_device(device: torch.device) -> None:
+    # None takes the whole mechanism away, which an explicit "cpu" would leave in place
+    torch.set_default_device(None if device.type == "cpu" else device)
+
+
+_SETTINGS: tuple[tuple[Callable[[], Any], Callable[[Any], Any]], ...] = (
+    (torch.get_default_dtype, torch.set_default_dtype),
+    (torch.get_default_device, _set_default_device),
+    (torch.get_num_threads, torch.set_num_threads),
+    (torch.are_deterministic_algorithms_enabled, torch.use_deterministic_algorithms),
+    (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly),
+    (random.getstate, random.setstate),
+)
+
+
 class _Capped(io.StringIO):
-    """A text stream that forgets what is printed past KEPT_OUTPUT characters."""
+    """A text stream that forgets what is printed past KEPT_OUTPUT characters.
+
+    It stays open: what an answer closes is read afterwards.
+    """
+
+    def close(self) -> None:
+        """Do nothing."""
 
     def write(self, text: str, /) -> int:
         super().write(text[: max(0, KEPT_OUTPUT - self.tell())])
         return len(text)
+
+
+def _altered(before: Any, after: Any) -> bool:
+    """Whether an input was altered; one that can no longer be compared certainly was."""
+    try:
+        return _differs(before, after)
+    except Exception:
+        return True
 
 
 def _differs(before: Any, after: Any) -> bool:
@@ -158,9 +234,18 @@ def _within(call: Callable[[], Any], seconds: float) -> Any:
 
 
 def _within_by_signal(call: Callable[[], Any], seconds: float) -> Any:
+    alarms = 0
+
     def on_alarm(_signum: int, frame: Any) -> None:
-        # The alarm may arrive while this module arms or disarms it: then it must do nothing.
-        if frame is not None and frame.f_code.co_filename != __file__:
+        nonlocal alarms
+        # The alarm may arrive while this function arms or disarms it: then it must do nothing.
+        if frame is None or frame.f_code is _within_by_signal.__code__:
+            return
+        alarms += 1
+        if alarms > 1:
+            # a loop swallows it: strike at odd moments until one falls outside its `try`
+            signal.setitimer(signal.ITIMER_REAL, 5e-6 * (1 + alarms % 17), 0.5)
+        if frame.f_code is not on_alarm.__code__:
             raise TimeLimitReached(f"more than {seconds:g} s")
 
     former = signal.signal(signal.SIGALRM, on_alarm)

@@ -212,7 +212,7 @@ WRONG = {
         (softmax_inside_and_never_zeroed, "softmax-before-loss"),
         (own_sgd, "own-rate", "0.01"),
         (own_adam, "own-adam"),
-        (loss_and_accuracy, None, "must be a number, got a tuple of 2"),
+        (loss_and_accuracy, None, "must be a number, got a list or tuple of 2"),
         (loss_after_the_step_in_eval_mode, "loss-after-step", "before"),
         (loss_bound_to_the_graph, "tensor-returned"),
         (first_row_only, None),

@@ -13,7 +13,7 @@ MISTAKES = [
     (exercise, mistake.id, answer)
     for exercise in EXERCISES
     for mistake in exercise.mistakes
-    for answer in ([mistake.answer] if mistake.answer else mistake.examples)
+    for answer in (mistake.versions or mistake.examples)
 ]
 
 

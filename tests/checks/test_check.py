@@ -1,6 +1,7 @@
 """`check` survives whatever an answer does, and shows its verdict once."""
 
 import math
+import random
 import sys
 import threading
 import time
@@ -245,3 +246,79 @@ def test_all_names_are_listed_in_course_order():
     numbers = [[int(part) for part in get(name).number.split(".")] for name in checks.exercises()]
     assert numbers == sorted(numbers)
     assert len(numbers) > 0
+
+
+class Hostile:
+    """Raises whatever is asked of it."""
+
+    def __getattribute__(self, name):
+        raise ZeroDivisionError(name)
+
+    def __eq__(self, other):
+        raise ZeroDivisionError
+
+    __hash__ = None
+
+
+class Endless(list):
+    def __iter__(self):
+        while True:
+            yield 1
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        Hostile,
+        lambda: (Hostile(), Hostile()),
+        lambda: 10**400,
+        lambda: torch.zeros(2, dtype=torch.complex64),
+        lambda: torch.zeros(1).expand(10**12),
+        lambda: torch.zeros((), device="meta"),
+        lambda: torch.eye(2).to_sparse(),
+    ],
+)
+@pytest.mark.parametrize("exercise", ["dot_products", "cross_entropy", "training_step", "lookup"])
+def test_no_result_can_make_the_check_raise(exercise, make):
+    report = examine(lambda *_args: make(), get(exercise))
+    assert not report.passed
+    assert report.message
+
+
+def test_a_result_without_end_and_a_loop_that_swallows_come_to_an_end(monkeypatch):
+    monkeypatch.setattr(judging, "TIME_LIMIT", 0.2)
+
+    def swallow(*_args):
+        while True:
+            try:
+                while True:
+                    pass
+            except:  # noqa: E722
+                pass
+
+    for answer in (swallow, lambda *_args: Endless()):
+        assert "time limit" in examine(answer, get("lookup")).message
+
+
+def test_settings_of_the_whole_process_are_put_back():
+    def meddles(*_args):
+        torch.set_default_dtype(torch.float64)
+        torch.set_default_device("meta")
+        torch.set_grad_enabled(False)
+        torch.use_deterministic_algorithms(True)
+        random.seed(0)
+        sys.stdout.close()
+
+    before = random.getstate()
+    assert "return" in examine(meddles, get("lookup")).message
+    assert torch.get_default_dtype() == torch.float32
+    assert torch.get_default_device() == torch.device("cpu")
+    assert torch.is_grad_enabled()
+    assert not torch.are_deterministic_algorithms_enabled()
+    assert random.getstate() == before
+
+
+def test_a_wrong_dtype_is_not_told_as_wrong_numbers():
+    message = examine(lambda a, b: (a @ b.T).half(), get("dot_products")).message
+    assert message.startswith("With a = ")
+    assert "coarser" in message

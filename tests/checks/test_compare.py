@@ -46,7 +46,7 @@ def test_equal_up_to_the_dtype_is_no_problem():
         (lambda t: t[None], "axes of size 1"),
         (lambda t: t.sum(0), "summed or indexed away"),
         (lambda t: t.long(), "torch.int64"),
-        (lambda t: t.tolist(), "a list of 3"),
+        (lambda t: t.tolist(), "a list or tuple of 3"),
         (lambda _: 0.5, "keep the tensor"),
         (lambda _: None, "`return`"),
     ],
@@ -122,5 +122,5 @@ def test_descriptions_are_short():
     assert describe(torch.tensor([[1.0, 0.25]])) == "[[1, 0.25]]"
     assert describe(torch.zeros(3, 5)) == "a tensor of shape (3, 5), torch.float32"
     assert describe(1.112096905708313) == "1.112"
-    assert describe((None, 1)) == "a tuple of 2 (None, 1)"
+    assert describe((None, 1)) == "a list or tuple of 2 (None, 1)"
     assert len(describe("x" * 500)) < 70
