@@ -2,6 +2,7 @@
 
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,9 @@ def collected(attribute: str) -> list[tuple]:
 
 
 def label(value: object) -> str:
-    return getattr(value, "name", None) or getattr(value, "__name__", str(value))
+    """A name without addresses: parallel workers must collect the same names."""
+    name = getattr(value, "name", None) or getattr(value, "__name__", str(value))
+    return re.sub(r" at 0x[0-9a-f]+", "", name)
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=label)
