@@ -24,7 +24,6 @@ def zeroed_last(model, optimizer, inputs, targets):
 
 
 def zeroed_through_the_model(model, optimizer, inputs, targets):
-    model.train()
     model.zero_grad()
     logits = model.forward(inputs)
     loss = F.nll_loss(F.log_softmax(logits, dim=-1), targets)
@@ -191,6 +190,14 @@ def a_wrong_shape(model, optimizer, inputs, targets):
     return loss.item()
 
 
+def train_mode_for_the_step(model, optimizer, inputs, targets):
+    was = model.training
+    model.train()
+    loss = zeroed_through_the_model(model, optimizer, inputs, targets)
+    model.train(was)
+    return loss.item()
+
+
 RIGHT = {
     "training_step": [
         zeroed_before_backward,
@@ -204,6 +211,7 @@ RIGHT = {
 }
 WRONG = {
     "training_step": [
+        (train_mode_for_the_step, "train-mode", "mode"),
         (under_no_grad, "no-graph", "no_grad"),
         (made_of_numbers, "no-graph"),
         (item_too_early, "number-before-backward", "keep the tensor"),

@@ -115,7 +115,7 @@ RIGHT = {
 }
 WRONG = {
     "attention_scores": [
-        (three_axes_only, None, "RuntimeError"),
+        (three_axes_only, "three-axes-only", "RuntimeError"),
         (all_batches_mixed, None),
         (first_sequence_of_keys, None, "own queries"),
         (scaled_for_one_width, None, "0.125 times"),

@@ -141,6 +141,10 @@ def dim_not_passed_on(scores, dim=-1):
     return F.softmax(scores)
 
 
+def large_negative_for_hidden(scores, dim=-1):
+    return scores.masked_fill(scores.isneginf(), -100.0).softmax(dim)
+
+
 RIGHT = {
     "softmax": [
         by_log_sum_exp,
@@ -158,8 +162,9 @@ RIGHT = {
 }
 WRONG = {
     "softmax": [
-        (powers_of_two, None, "powers of 2"),
-        (softmin, None, "sign"),
+        (large_negative_for_hidden, None, "minus infinity"),
+        (powers_of_two, "powers-of-two", "powers of 2"),
+        (softmin, "sign-turned", "sign"),
         (divided_by_root_of_n, "scores-scaled", "0.577"),
         (in_double_without_shift, "no-shift", "infinite"),
         (shift_by_largest_size, "shift-never-negative", "whatever its sign"),

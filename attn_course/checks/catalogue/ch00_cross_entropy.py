@@ -56,6 +56,10 @@ def read_factor(seen: Sequence[Seen]) -> Diagnosis | None:
     factors = [float(probe.actual) / float(probe.expected) for probe in seen]
     if len(seen) < 2 or not 0 < factors[0] < 0.6 or max(factors) - min(factors) > 1e-3:
         return None
+    if abs(1 / factors[0] - math.log(10)) < 1e-2:
+        return Diagnosis(
+            "The logarithm has base 10; the loss is asked for in nats, base e.", "base-ten"
+        )
     return Diagnosis(
         f"A single row gives 1/{1 / factors[0]:.3g} of its loss: the sum is divided by a fixed "
         "number, not by the number of rows that came in.",
@@ -262,6 +266,11 @@ EXERCISE = Exercise(
             softmax_of_all,
         ),
         Mistake(
+            "base-ten",
+            "The logarithm has base 10; the loss is asked for in nats, base e.",
+            lambda x, t: cross_entropy(x, t) / math.log(10),
+        ),
+        Mistake(
             "base-two",
             "The logarithm has base 2 (bits); the loss is asked for in nats, base e.",
             lambda x, t: -of_targets(log_probs(x), t).mean() / math.log(2),
@@ -348,9 +357,10 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "overflow",
-            "exp of a logit of 1000 is infinite, and infinite / infinite is no number. The "
+            "exp of a logit of 1000 is infinite, and what is computed from it is lost. The "
             "softmax does not change when the same number is taken from all logits of a row.",
             lambda x, t: -of_targets(naive_probs(x), t).log().mean(),
+            also=(lambda x, t: (x.exp().sum(dim=-1).log() - of_targets(x, t)).mean(),),
         ),
         Mistake(
             "log-of-zero",

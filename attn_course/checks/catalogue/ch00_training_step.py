@@ -60,6 +60,19 @@ def returning(result: Callable[[Tensor, Tensor], Any]) -> Answer:
     return in_order(RIGHT_ORDER, result=result)
 
 
+def meanwhile(*, training: bool) -> Answer:
+    """A version that changes the model's mode and puts it back."""
+
+    def answer(model: nn.Module, optimizer: Optimizer, inputs: Tensor, targets: Tensor) -> float:
+        former = model.training
+        model.train(training)
+        loss = training_step(model, optimizer, inputs, targets)
+        model.train(former)
+        return loss
+
+    return answer
+
+
 def with_optimizer(make: Callable[[Any], Optimizer]) -> Answer:
     """A version that makes an optimizer of its own."""
     return lambda model, _, inputs, targets: training_step(
@@ -154,12 +167,12 @@ EXERCISE = Exercise(
         ),
         Stage(
             "order",
-            probes.draw_one,
+            probes.draw_modes,
             "The numbers are right, but the model should be called once, as it is, then backward, "
             "then one step.",
             call=probes.order_of_events,
             outputs=(Output("order of events"), Output("mode of the model afterwards")),
-            inputs=BATCH,
+            inputs=(*BATCH, "mode"),
         ),
         Stage(
             "result",
@@ -238,6 +251,13 @@ EXERCISE = Exercise(
             row_by_row,
         ),
         Mistake(
+            "train-mode",
+            "The model is put into train mode, although it came in eval mode, which somebody may "
+            "have chosen on purpose. Leave the mode as it is.",
+            in_order(f"train {RIGHT_ORDER}"),
+            also=(meanwhile(training=True),),
+        ),
+        Mistake(
             "eval-mode",
             "The model is put into eval mode: dropout would be off while it trains. "
             "Leave the mode as it is.",
@@ -248,6 +268,7 @@ EXERCISE = Exercise(
             "The model is in eval mode while it computes the loss: dropout would be off while "
             "it trains. Leave the mode as it is.",
             in_order("eval zero forward backward step train"),
+            also=(meanwhile(training=False),),
         ),
         Mistake(
             "left-in-eval-mode",
@@ -260,6 +281,12 @@ EXERCISE = Exercise(
             "A softmax is taken before the cross-entropy, which takes its own: it wants the "
             "model's logits as they are.",
             with_loss(lambda logits, t: F.cross_entropy(logits.softmax(dim=-1), t)),
+        ),
+        Mistake(
+            "log-softmax-missing",
+            "`F.nll_loss` takes log-probabilities, and gets logits: `F.cross_entropy` is the one "
+            "that takes logits.",
+            with_loss(lambda logits, t: F.nll_loss(logits, t)),
         ),
         Mistake(
             "sum-not-mean",

@@ -84,10 +84,12 @@ def some_steps(
     return torch.stack([torch.as_tensor(loss) for loss in losses]).flatten(), model.state
 
 
-def order_of_events(answer: Answer, layers: Layers, inputs: Tensor, targets: Tensor) -> tuple:
+def order_of_events(
+    answer: Answer, layers: Layers, inputs: Tensor, targets: Tensor, mode: str
+) -> tuple:
     """What one call does in which order, and the mode in which it leaves the model."""
     events: list[str] = []
-    model = Watched(layers, events)
+    model = Watched(layers, events).train(mode == "train")
     next(model.parameters()).register_hook(lambda _: events.append("backward"))
     optimizer = SGD(model.parameters(), lr=0.1)
     # after the step: an answer may hand forward and backward to it as a closure
@@ -154,6 +156,12 @@ def draw_models(rng: Generator) -> Iterator[tuple]:
 def draw_one(rng: Generator) -> Iterator[tuple]:
     """A model of one layer and a batch for it."""
     yield draw_layers(rng, 2, 3), normal(rng, 4, 2), torch.tensor([2, 0, 1, 1])
+
+
+def draw_modes(rng: Generator) -> Iterator[tuple]:
+    """The model in train mode, as usual, and in eval mode, as for a frozen batch norm."""
+    for mode in ("train", "eval"):
+        yield draw_layers(rng, 2, 3), normal(rng, 4, 2), torch.tensor([2, 0, 1, 1]), mode
 
 
 def read_update(seen: Sequence[Seen]) -> Diagnosis | None:

@@ -181,6 +181,35 @@ ATTENTION_SCORES = Exercise(
             lambda query, key: query @ key.transpose(1, 2),
         ),
         Mistake(
+            "reshaped-not-transposed",
+            "The key gets the shape of its transpose, but its numbers stay in their old order: "
+            "reshape and view count through, they exchange no axes.",
+            lambda query, key: query @ key.reshape(*key.shape[:-2], *key.mT.shape[-2:]),
+        ),
+        Mistake(
+            "three-axes-only",
+            "It takes a batch of sequences, three axes, and nothing else: there may be no leading "
+            "axis, or several.",
+            lambda query, key: torch.einsum("bid,bjd->bij", query, key),
+            also=(
+                lambda query, key: torch.bmm(query, key.mT),
+                lambda query, key: torch.bmm(query, key.transpose(1, 2)),
+            ),
+        ),
+        Mistake(
+            "two-axes-only",
+            "One sequence is right, and a batch of them is not: there may be any number of leading "
+            "axes.",
+            lambda query, key: torch.einsum("id,jd->ij", query, key),
+            also=(lambda query, key: torch.mm(query, key.T),),
+        ),
+        Mistake(
+            "every-batch-entry-with-every-other",
+            "The queries of each batch entry meet the keys of all batch entries. Leading axes are "
+            "walked along together: query and key of one entry.",
+            lambda query, key: torch.inner(query, key),
+        ),
+        Mistake(
             "elementwise",
             "Query and key are multiplied feature by feature and not summed.",
             lambda query, key: query * key,

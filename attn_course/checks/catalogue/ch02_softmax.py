@@ -12,6 +12,7 @@ from attn_course.attention import softmax
 from attn_course.checks.catalogue.ch02_softmax_mistakes import (
     EPSILON_ADDED,
     MISTAKES,
+    POWERS_OF_TWO,
     SCORES_CLAMPED,
     SCORES_SCALED,
 )
@@ -68,6 +69,8 @@ def draw_hidden(rng: Generator) -> Iterator[tuple]:
     scores = normal(rng, 3, 5)
     scores[0, 1] = scores[2, :4] = -math.inf
     yield scores, 1
+    # any finite number in the place of minus infinity would outweigh these
+    yield torch.tensor([-3000.0, -math.inf, -3001.0]), -1
 
 
 def draw_double(rng: Generator) -> Iterator[tuple]:
@@ -130,10 +133,11 @@ def _scaled(factors: list[float]) -> Diagnosis | None:
     shown = ", ".join(f"{factor:.3g}" for factor in factors)
     if all(abs(factor + 1) < 1e-2 for factor in factors):
         return Diagnosis(
-            "The smallest score gets the largest weight: the sign of the scores is turned round."
+            "The smallest score gets the largest weight: the sign of the scores is turned round.",
+            "sign-turned",
         )
     if all(abs(factor - math.log(2)) < 1e-3 for factor in factors):
-        return Diagnosis("This takes powers of 2, not of e: the weights are too even.")
+        return Diagnosis(POWERS_OF_TWO, "powers-of-two")
     return Diagnosis(f"{SCORES_SCALED} (by {shown} in these probes).", "scores-scaled")
 
 

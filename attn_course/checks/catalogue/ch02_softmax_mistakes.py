@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Any
 
@@ -71,6 +72,7 @@ SCORES_CLAMPED = (
     "Large scores are cut to a limit, so different scores get the same weight. The softmax does "
     "not change when the same number is taken from all scores of a row."
 )
+POWERS_OF_TWO = "This takes powers of 2, not of e: the weights are too even."
 SCORES_SCALED = "The scores are multiplied by something before the exponential"
 NO_DIVISION = (
     "Here the weights of a row do not sum to one: what the exponentials are divided by is not "
@@ -140,6 +142,20 @@ MISTAKES = (
         examples=(times(0.5), times(3.0)),
     ),
     Mistake(
+        "sign-turned",
+        "The smallest score gets the largest weight: the sign of the scores is turned round.",
+        examples=(times(-1.0),),
+    ),
+    Mistake("powers-of-two", POWERS_OF_TWO, examples=(times(math.log(2)),)),
+    Mistake(
+        "sum-not-shifted",
+        "The shift is taken above the fraction only: the sum below it is that of the unshifted "
+        "exponentials. Both must be shifted by the same number.",
+        lambda scores, dim=-1: (
+            (scores - scores.amax(dim, keepdim=True)).exp() / scores.exp().sum(dim, keepdim=True)
+        ),
+    ),
+    Mistake(
         "sum-over-everything",
         "The sum runs over the whole tensor: all weights together are one, where each row "
         "should be. (For a single row this is the same.)",
@@ -178,6 +194,7 @@ MISTAKES = (
         "By default the weights should sum to one along the last axis, dim = −1, however "
         "many axes there are.",
         lambda scores, dim=0: scores.softmax(dim),
+        also=(lambda scores, dim=1: scores.softmax(dim),),
     ),
     Mistake(
         "sum-along-last",
