@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import html
 import importlib
 import pkgutil
 from functools import cache
@@ -13,7 +12,7 @@ from attn_course import progress
 from attn_course.checks import catalogue
 from attn_course.checks.exercise import Exercise
 from attn_course.checks.judging import judge, observe
-from attn_course.checks.report import Report, WrongAnswer, display_bundle, show
+from attn_course.checks.report import Report, WrongAnswer, display_bundle, inline_html, show
 from attn_course.checks.runner import Outcome
 
 __all__ = ["Exercise", "Report", "WrongAnswer", "check", "exercises", "get", "hint"]
@@ -97,8 +96,8 @@ def hint(exercise: str) -> None:
         "" if given < len(entry.hints) else "That was the last one; the solution is in solutions/."
     )
     lines = [line for line in (text, after) if line]
-    body = "".join(f"<p>{html.escape(line)}</p>" for line in lines)
-    display_bundle("\n  ".join([title, *lines]), f"<strong>{html.escape(title)}</strong>{body}")
+    body = "".join(f"<p>{inline_html(line)}</p>" for line in lines)
+    display_bundle("\n  ".join([title, *lines]), f"<strong>{inline_html(title)}</strong>{body}")
 
 
 @cache

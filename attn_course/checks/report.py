@@ -54,7 +54,7 @@ class Report:
         """The verdict for a notebook, everything escaped; `code` between backticks."""
         tone = "--jp-success-color1, #2e7d32" if self.passed else "--jp-error-color1, #b3261e"
         paragraphs = [self.message, *(f"Remark: {remark}" for remark in self.remarks)]
-        body = "".join(f"<p style='margin:.3em 0'>{_inline(text)}</p>" for text in paragraphs)
+        body = "".join(f"<p style='margin:.3em 0'>{inline_html(text)}</p>" for text in paragraphs)
         return (
             f"<div role='status' style='border-left:4px solid var({tone});"
             "padding:.2em .9em;margin:.3em 0;max-width:46em'>"
@@ -100,7 +100,7 @@ def _execution_count() -> int | None:
     return getattr(shell, "execution_count", None)
 
 
-def _inline(text: str) -> str:
+def inline_html(text: str) -> str:
     """Escape, then turn `code` into <code> and line ends into breaks."""
     escaped = html.escape(text)
     escaped = re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escaped)
