@@ -402,9 +402,9 @@ for name, found in losses.items():
 reveal("loss-without-mask", 2 if max(losses["no mask"]) < FLOOR / 5 else 1)
 
 # %% [markdown]
-# **What was seen.** The two leaky models are better than anybody can be. Nothing warns of it: the loss
-# falls smoothly, and the held-out loss is as good, because in the held-out sequences the answer stands
-# in the input just the same. Only the floor tells. **A loss that is too good is an error message.**
+# **What was seen.** The two leaky models are better than anybody can be. Holding sequences back does not
+# warn of it, for in those the answer stands in the input just the same. Only the floor tells. **A loss
+# that is too good is an error message.**
 #
 # Look closer: where do the leaky models still pay?
 
@@ -636,14 +636,14 @@ reveal("is-causal", 0 if torch.allclose(switch, last_two, atol=1e-5) else 1)
 # | mistake | how it shows |
 # |---|---|
 # | no causal mask, or off by one | a loss below what is possible, held-out too; poor writing |
-# | the mask the other way round | each token sees the future alone; the last row has all of it hidden |
+# | the mask the other way round | each token sees the future alone; the last row is empty |
 # | the diagonal left out | an empty first row: NaN, or zeros |
 # | padding (b, j) passed as (i, j) | an error, but none when batch and length are equal |
 # | padding at the axis of the queries | silent: poison the padding, and real tokens move |
 # | padded queries hidden as well | empty rows for nothing |
 # | “or” in place of “and” between masks | padding opens the future |
 # | alignment at the top left | right for square masks; wrong with a cache |
-# | keys made from `W_q` (a copied line) | symmetric scores; it trains, somewhat worse |
+# | keys made from `W_q` (a copied line) | the scores are symmetric: no error, no NaN |
 # | no positions | shuffled input gives shuffled output: order cannot be learnt |
 #
 # ## Further reading
@@ -752,7 +752,8 @@ def padding_mask(lengths, n_key):
 # `combine_masks(*masks, padding=None)` joins masks: open is what every one of them opens.
 #
 # - `masks`: any number of them, each None, or boolean of two axes, (i, j), or of four, (b, h, i, j) with
-#   sizes 1 where it is the same for all. Two axes become (1, 1, i, j); four stay as they are.
+#   sizes 1 where it is the same for all. Two axes become (1, 1, i, j); four stay as they are. Two axes
+#   always mean (i, j), whatever the sizes: nothing is guessed.
 # - `padding`: None, or boolean (b, j). It hides keys, so it becomes (b, 1, 1, j). It hides no queries.
 # - Returns a boolean mask of four axes, of size 1 wherever all that went in is of size 1 there; or None,
 #   if nothing but None is given: None allows everything.
@@ -788,7 +789,8 @@ def combine_masks(*masks, padding=None):
 #
 # Rounding differs when sums are taken in another order; in float64 it stays near $10^{-15}$. What a layer
 # truly does shows in the third decimal. A layer may treat only one of its positions differently, or only
-# one sequence of the batch, or one feature. And a single permutation may be a lucky one.
+# one sequence of the batch, or one feature. And a single permutation may be a lucky one: it may leave
+# alone the very position that matters.
 #
 # ```python
 # x = torch.randn(2, 5, 3, dtype=torch.float64)

@@ -44,7 +44,7 @@ def test_shapes_and_parameters():
 @pytest.mark.parametrize("seed", range(3))
 def test_the_layers_of_the_exercises_are_what_their_tables_say(seed, dtype):
     rng = torch.Generator().manual_seed(seed)
-    x = torch.randn(3, 6, 4, generator=rng, dtype=torch.float64)
+    x = torch.randn(3, 7, 4, generator=rng, dtype=torch.float64)
     for name, (layer, _) in order.LAYERS.items():
         assert is_permutation_equivariant(layer, x) == (name in order.EQUIVARIANT), name
     for name, (layer, _) in future.LAYERS.items():

@@ -98,6 +98,27 @@ def altering(layer, x):
     return torch.allclose(layer(x), output[:, order])
 
 
+def shuffled_once(layer, x):
+    order = torch.randperm(x.shape[1])
+    return torch.allclose(layer(x[:, order]), layer(x)[:, order])
+
+
+def shuffled_once_and_summed(layer, x):
+    order = torch.randperm(x.shape[1])
+    return torch.allclose(layer(x[:, order]).sum(), layer(x).sum())
+
+
+def two_exchanged(layer, x):
+    other = x.clone()
+    other[:, [0, 1]] = x[:, [1, 0]]
+    return torch.allclose(layer(other)[:, [1, 0]], layer(x)[:, [0, 1]])
+
+
+def features_shuffled(layer, x):
+    order = torch.randperm(x.shape[-1])
+    return torch.allclose(layer(x[:, :, order]), layer(x)[:, :, order])
+
+
 RIGHT = {"is_permutation_equivariant": [all_swaps, by_matrices, undone, through_numpy]}
 WRONG = {
     "is_permutation_equivariant": [
@@ -109,6 +130,10 @@ WRONG = {
         (whole_batch, "batch-shuffled", "second axis"),
         (of_ones, "constant-input", "All tokens"),
         (difference, None, "expected"),
+        (shuffled_once, "one-shuffle", "Try several"),
+        (shuffled_once_and_summed, "sums-compared-once", "token by token"),
+        (two_exchanged, "first-two-exchanged", "exchanged"),
+        (features_shuffled, "features-shuffled", "features"),
         (looking_inside, None, "AttributeError"),
         (altering, None, "altered in place"),
         (lambda layer, x: True, "always-true"),

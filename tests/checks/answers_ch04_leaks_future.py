@@ -125,6 +125,34 @@ def altering(layer, x):
     return not torch.allclose(layer(x)[:, :-1], full[:, :-1])
 
 
+def any_gradient_of_a_sum(layer, x):
+    x = x.clone().requires_grad_()
+    output = layer(x)
+    for t in range(x.shape[1]):
+        (gradient,) = torch.autograd.grad(output[:, t].sum(), x, retain_graph=True)
+        if (gradient[:, t + 1 :] != 0).any():
+            return True
+    return False
+
+
+def the_very_next_token(layer, x):
+    for t in range(x.shape[1] - 1):
+        changed = x.clone()
+        changed[:, t + 1] = torch.randn(x.shape[-1], dtype=x.dtype)
+        if not torch.allclose(layer(x)[:, t], layer(changed)[:, t]):
+            return True
+    return False
+
+
+def exactly_equal(layer, x):
+    for t in range(x.shape[1]):
+        changed = x.clone()
+        changed[:, t] = 0
+        if not torch.equal(layer(x)[:, :t], layer(changed)[:, :t]):
+            return True
+    return False
+
+
 RIGHT = {
     "leaks_future": [
         by_jacobian,
@@ -145,6 +173,9 @@ WRONG = {
         (the_other_way, "past-for-future", "past"),
         (does_not_leak, "negated", "turned round"),
         (only_first_output, "first-position-only", "first position"),
+        (any_gradient_of_a_sum, "exact-equality", "1e-17"),
+        (the_very_next_token, "one-token-changed", "further ahead"),
+        (exactly_equal, "exact-equality", "rounding"),
         (altering, None, "altered in place"),
         (lambda layer, x: False, "always-false"),
         (lambda layer, x: None, None, "return"),

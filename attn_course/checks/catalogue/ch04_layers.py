@@ -149,7 +149,8 @@ def read_verdicts(
 ) -> Callable[[Sequence[Seen]], Diagnosis | None]:
     """Return the diagnosis that tells of the first layer misjudged what fools a test there.
 
-    alone: the mistake that a test has made which misjudges this layer and no other.
+    alone: the mistake that a test has made which misjudges no other layers than this one and
+        those with the same mistake.
     """
 
     def read(seen: Sequence[Seen]) -> Diagnosis | None:
@@ -158,7 +159,8 @@ def read_verdicts(
             return None
         others = len(names) - 1
         more = f" It misjudges {others} more of the layers." if others else ""
-        mistake = None if others else alone.get(names[0])
+        causes = {alone.get(name) for name in names}
+        mistake = causes.pop() if len(causes) == 1 else None
         return Diagnosis(
             f"Your test says {_said(seen, names[0])} for {names[0]}. {reasons[names[0]]}{more}",
             mistake,

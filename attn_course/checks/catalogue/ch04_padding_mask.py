@@ -94,7 +94,7 @@ EXERCISE = Exercise(
     difficulty=1,
     minutes=10,
     points=2,
-    may_use="torch",
+    may_use="torch and einops",
     stages=(
         Stage("lengths", draw_small, "The mask is not the one asked for."),
         Stage(
