@@ -285,6 +285,11 @@ RESULT = (
         "The wrong axes of key are exchanged: it works for two axes only. Exchange the "
         "last two and leave all leading ones (batch, heads) where they are.",
         lambda q, k, v, mask=None: attention(q, k.transpose(0, 1).mT, v, mask),
+        also=(
+            lambda q, k, v, mask=None: attention(
+                q, k.permute(*reversed(range(k.ndim))).mT, v, mask
+            ),
+        ),
     ),
     Mistake(
         "key-axes-for-three-axes",
