@@ -12,6 +12,7 @@ from checks.answers_ch03_repaired_attention import faulty
 from hypothesis import given
 from hypothesis import strategies as st
 
+from attn_course import masks
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.authoring.blanks import solved, stubbed
 from attn_course.authoring.layout import Course
@@ -78,6 +79,27 @@ def test_attention_agrees_at_any_shape_and_mask(name, sizes, leading, masked, se
         strict=True,
     ):
         torch.testing.assert_close(actual, expected)
+
+
+@given(sizes=st.tuples(st.integers(1, 6), st.integers(0, 4)), b=st.integers(1, 4), data=st.data())
+def test_masks_agree_at_any_size(sizes, b, data):
+    names = ("causal_mask", "padding_mask", "combine_masks")
+    causal_mask, padding_mask, combine_masks = (
+        function_in(chapter, cell, solved(cell.text, cell.where))
+        for chapter, cell in map(held, names)
+    )
+    n_query, more = sizes
+    n_key = n_query + more
+    lengths = torch.tensor(data.draw(st.lists(st.integers(0, n_key), min_size=b, max_size=b)))
+    causal, padding = causal_mask(n_query, n_key), padding_mask(lengths, n_key)
+    assert torch.equal(causal, masks.causal_mask(n_query, n_key))
+    assert torch.equal(padding, masks.padding_mask(lengths, n_key))
+    for given_masks in ((), (causal,), (None, causal, combine_masks(causal))):
+        for given_padding in (None, padding):
+            found = combine_masks(*given_masks, padding=given_padding)
+            expected = masks.combine_masks(*given_masks, padding=given_padding)
+            assert (found is None) == (expected is None)
+            assert found is None or torch.equal(found, expected)
 
 
 # kills: a faulty version that is right, or whose faults hide each other from the check
