@@ -305,7 +305,16 @@ def interrupt_in(step_wanted, times=1):
     return loss
 
 
+@pytest.fixture
+def interruptible():
+    """Let Ctrl-C arrive also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 # kills: an interrupt that leaves a step half done, that loses the model, or that is swallowed
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_ends_after_the_step_and_keeps_what_was_learnt(tmp_path):
     path = tmp_path / "run.pt"
     model, reference = nn.Linear(2, 1), nn.Linear(2, 1)
@@ -320,6 +329,7 @@ def test_ctrl_c_ends_after_the_step_and_keeps_what_was_learnt(tmp_path):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_ctrl_c_does_not_wait_for_the_step():
     model = nn.Linear(2, 1)
     history = fit(model, interrupt_in(4, times=2), regression, steps=50)
