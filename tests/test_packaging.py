@@ -172,7 +172,7 @@ def test_tested_versions_do_not_ask_for_a_later_patch_of_python(python):
             package = metadata.metadata(pin.name)
         except metadata.PackageNotFoundError:  # only for another version of Python
             continue
-        wanted = package["Requires-Python"]
+        wanted = package.get("Requires-Python")
         if not pin.specifier.contains(package["Version"]):  # not the tested version
             continue
         if wanted and not SpecifierSet(wanted).contains(python):
