@@ -195,14 +195,10 @@ def _fused_attention(
     return output.masked_fill(empty, 0.0)
 
 
-def _check_inputs(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    mask: Tensor | None,
-    bias: Tensor | None,
-    dropout_p: float,
-) -> None:
+def check_fit(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """Raise ValueError, with the shapes, unless these can attend: (*b, i, d), (*b, j, d) and
+    (*b, j, d_v), all of them floating.
+    """
     shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ValueError(f"attention needs (*b, n, d), got {shapes}")
@@ -214,6 +210,17 @@ def _check_inputs(
         raise ValueError(f"query and key differ in d_k: {shapes}")
     if key.shape[-2] != value.shape[-2]:
         raise ValueError(f"there must be one value for each key: {shapes}")
+
+
+def _check_inputs(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    bias: Tensor | None,
+    dropout_p: float,
+) -> None:
+    check_fit(query, key, value)
     if not 0 <= dropout_p < 1:
         raise ValueError(f"dropout_p={dropout_p} is not in 0 <= p < 1")
     scores_shape = (*query.shape[:-1], key.shape[-2])

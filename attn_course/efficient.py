@@ -15,7 +15,19 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from attn_course.attention import check_fit
 from attn_course.masks import check_mask
+from attn_course.memory import AttentionMemory, attention_memory, check_positive
+
+__all__ = [
+    "AttentionMemory",
+    "KVCache",
+    "OnlineSoftmax",
+    "attention_memory",
+    "chunked_attention",
+    "online_softmax",
+    "sliding_window_attention",
+]
 
 MaskRule = Callable[[Tensor, Tensor], Tensor]
 """Says from query positions (i, 1) and key positions (1, j) who may attend to whom."""
@@ -72,7 +84,7 @@ def online_softmax(
     Scores of −∞ are hidden; a row of nothing else gives zeros. Dao et al. 2022, section 3.1.
     Raises ValueError for a block smaller than 1 and for shapes that do not fit.
     """
-    _check_positive("block_size", block_size)
+    check_positive("block_size", block_size)
     if scores.shape[-1] != value.shape[-2]:
         raise ValueError(
             f"there must be one value for each score, got scores {tuple(scores.shape)} "
@@ -103,8 +115,8 @@ def chunked_attention(
 
     Raises ValueError for inputs that do not fit and for a chunk smaller than 1.
     """
-    _check_positive("chunk_size", chunk_size)
-    _check_fit(query, key, value)
+    check_positive("chunk_size", chunk_size)
+    check_fit(query, key, value)
     if isinstance(mask, Tensor):
         check_mask(mask, (*query.shape[:-1], key.shape[-2]))
     return _Chunked.apply(query, key, value, mask, chunk_size), None
@@ -209,8 +221,8 @@ def sliding_window_attention(
     Raises ValueError for inputs that do not fit, for a window smaller than 1 and for more
     queries than keys.
     """
-    _check_positive("window", window)
-    _check_fit(query, key, value)
+    check_positive("window", window)
+    check_fit(query, key, value)
     n_query, n_key = query.shape[-2], key.shape[-2]
     if n_query > n_key:
         raise ValueError(f"a window needs n_query <= n_key, got {n_query} and {n_key}")
@@ -255,7 +267,7 @@ class KVCache:
 
         Raises ValueError if `max_len` is smaller than 1.
         """
-        _check_positive("max_len", max_len)
+        check_positive("max_len", max_len)
         self.max_len = max_len
         self.length = 0
         self._key: Tensor | None = None
@@ -303,70 +315,3 @@ class KVCache:
                 f"the cache has room for {self.max_len} positions: {self.length} are stored, "
                 f"{key.shape[2]} more do not fit"
             )
-
-
-@dataclass(frozen=True)
-class AttentionMemory:
-    """Bytes of multi-head attention in one training step, by what they hold.
-
-    Attributes:
-        parameters: the four projections with their biases.
-        projected: queries, keys and values, kept for the backward pass.
-        merged: the heads' outputs side by side, which W_o needs again.
-        weights: the h · n_query · n_key attention weights; 0 for a fused kernel.
-    """
-
-    parameters: int
-    projected: int
-    merged: int
-    weights: int
-
-    @property
-    def activations(self) -> int:
-        """All that is kept for the backward pass besides the parameters and the input."""
-        return self.projected + self.merged + self.weights
-
-
-def attention_memory(
-    d_model: int,
-    num_heads: int,
-    n_query: int,
-    n_key: int | None = None,
-    *,
-    batch: int = 1,
-    dtype: torch.dtype = torch.float32,
-    fused: bool = False,
-) -> AttentionMemory:
-    """Account for the memory of `MultiHeadAttention` with equal widths, in bytes.
-
-    Activations are (n_query · 2 + n_key · 2) · d_model + h · n_query · n_key numbers a
-    sequence: only the last term knows the number of heads, and a fused kernel drops it.
-
-    Raises ValueError for sizes below 1 and a head count that does not divide d_model.
-    """
-    n_key = n_query if n_key is None else n_key
-    sizes = {"d_model": d_model, "num_heads": num_heads, "n_query": n_query, "n_key": n_key}
-    for name, size in {**sizes, "batch": batch}.items():
-        _check_positive(name, size)
-    if d_model % num_heads != 0:
-        raise ValueError(f"d_model={d_model} is not divisible by num_heads={num_heads}")
-    width = dtype.itemsize
-    return AttentionMemory(
-        parameters=4 * (d_model * d_model + d_model) * width,
-        projected=batch * (n_query + 2 * n_key) * d_model * width,
-        merged=batch * n_query * d_model * width,
-        weights=0 if fused else batch * num_heads * n_query * n_key * width,
-    )
-
-
-def _check_positive(name: str, value: int) -> None:
-    if value < 1:
-        raise ValueError(f"{name} must be at least 1, got {value}")
-
-
-def _check_fit(query: Tensor, key: Tensor, value: Tensor) -> None:
-    shapes = f"query {tuple(query.shape)}, key {tuple(key.shape)}, value {tuple(value.shape)}"
-    if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
-        raise ValueError(f"the leading axes differ: {shapes}")
-    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
-        raise ValueError(f"query, key and value do not fit together: {shapes}")

@@ -156,7 +156,7 @@ def test_a_window_is_attention_under_its_mask(n, extra, window):
     ("call", "words"),
     [
         (lambda q, k, v: chunked_attention(q, k, v, None, 0), "chunk_size must be at least 1"),
-        (lambda q, k, v: chunked_attention(q, k[..., :2], v), "do not fit"),
+        (lambda q, k, v: chunked_attention(q, k[..., :2], v), "differ in d_k"),
         (lambda q, k, v: chunked_attention(q, k, v, torch.ones(4, 5)), "boolean"),
         (lambda q, k, v: chunked_attention(q, k[:1], v), "leading axes"),
         (lambda q, k, v: chunked_attention(q, k, v, torch.ones(3, 3).bool()), "does not fit"),
