@@ -188,11 +188,14 @@ def _fused_attention(
     if mask is None:
         return F.scaled_dot_product_attention(query, key, value, additive, dropout_p)
     empty = ~mask.any(dim=-1, keepdim=True)
-    mask = mask | empty  # the kernels differ in what they make of a row without keys
+    # on a GPU looking would wait for it; here it spares a copy of the output
+    some_empty = empty.device.type != "cpu" or bool(empty.any())
+    if some_empty:
+        mask = mask | empty  # the kernels differ in what they make of a row without keys
     if additive is not None:
         mask = additive.masked_fill(~mask, -inf)
     output = F.scaled_dot_product_attention(query, key, value, mask, dropout_p)
-    return output.masked_fill(empty, 0.0)
+    return output.masked_fill(empty, 0.0) if some_empty else output
 
 
 def check_fit(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -52,6 +52,9 @@ def sample_next(
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, " b"]:
     """Draw the next token of each sequence from `next_token_probs`."""
+    _check_sampling(temperature, top_k, top_p)
+    if temperature == 0:
+        return logits.argmax(dim=-1)  # all probability is there: nothing to draw
     probs = next_token_probs(logits.float(), temperature, top_k, top_p)
     return torch.multinomial(probs, 1, generator=generator)[:, 0]
 

@@ -10,6 +10,7 @@ from functools import partial
 from math import sqrt
 from typing import Any, Literal, get_args
 
+import torch
 from einops import reduce
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -212,8 +213,7 @@ class DecoderLM(nn.Module):
         """
         n = ids.shape[1]
         past = caches[0].length if caches else 0
-        mask = causal_mask(n, past + n, device=ids.device)
-        return self.head(self.stack(ids, mask, caches))
+        return self.head(self.stack(ids, _causal(n, past, ids.device), caches))
 
     def new_caches(self, max_len: int | None = None) -> list[KVCache]:
         """Return an empty cache for each layer."""
@@ -265,7 +265,7 @@ class Seq2Seq(nn.Module):
         """
         n, past = target.shape[1], caches[0].length if caches else 0
         x = self.embedding(target, offset=past)
-        mask = causal_mask(n, past + n, device=target.device)
+        mask = _causal(n, past, target.device)
         memory_mask = combine_masks(padding=padding)
         for layer, block in enumerate(self.blocks):
             cache = caches[layer] if caches else None
@@ -275,6 +275,11 @@ class Seq2Seq(nn.Module):
     def new_caches(self, max_len: int) -> list[KVCache]:
         """Return an empty cache for each decoder layer."""
         return [KVCache(max_len) for _ in range(self.config.num_layers)]
+
+
+def _causal(n: int, past: int, device: torch.device) -> Bool[Tensor, "i j"] | None:
+    """The causal mask of n positions after `past` others; a single one, the last, sees all."""
+    return None if n == 1 else causal_mask(n, past + n, device=device)
 
 
 def count_parameters(model: nn.Module) -> int:

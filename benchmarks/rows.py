@@ -110,10 +110,10 @@ def language_model(device: torch.device, dtype: torch.dtype) -> tuple[Work, Work
 
 
 def generation(device: torch.device, dtype: torch.dtype) -> tuple[Work, Work]:
-    """256 tokens from a prompt of one, four layers, d_model=256."""
+    """256 tokens after a prompt of 64, four layers, d_model=256."""
     model = DecoderLM(65, Config(d_model=256, num_heads=8, num_layers=4, max_len=512))
     model = model.to(device, dtype)
-    prompt = torch.zeros(1, 1, dtype=torch.long, device=device)
+    prompt = torch.zeros(1, 64, dtype=torch.long, device=device)
     return (
         lambda: generate(model, prompt, 256, temperature=0),
         lambda: generate(model, prompt, 256, temperature=0, use_cache=False),
