@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
+from attn_course.checks.refusals import refusal
 from attn_course.masks import causal_mask
 
 MASK = (Output("mask", "i j"),)
@@ -29,19 +30,6 @@ def draw_rectangular(rng: Generator) -> Iterator[tuple]:
 def draw_too_many(rng: Generator) -> Iterator[tuple]:
     """More queries than keys: a query would stand where no key is."""
     yield from ((3, 2), (5, 1), (4, 3))
-
-
-def refusal(answer: Answer, n_query: int, n_key: int) -> str:
-    """Whether a ValueError was raised."""
-    try:
-        answer(n_query, n_key)
-    except ValueError:
-        return "ValueError"
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return type(error).__name__
-    return "no error"
 
 
 # -- known-wrong versions ---------------------------------------------------------------------
@@ -110,6 +98,7 @@ EXERCISE = Exercise(
             "More queries than keys make no sense here: raise a ValueError, with both numbers in "
             "its message.",
             call=refusal,
+            inputs=("n_query", "n_key"),
             outputs=(Output("what is raised"),),
         ),
     ),

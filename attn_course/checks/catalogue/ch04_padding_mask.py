@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
+from attn_course.checks.refusals import refusal
 from attn_course.masks import padding_mask
 
 
@@ -42,19 +43,6 @@ def draw_outside(rng: Generator) -> Iterator[tuple]:
     yield torch.tensor([1, 4]), 3
     yield torch.tensor([-1, 2]), 3
     yield torch.tensor([2, 3, 6]), 5
-
-
-def refusal(answer: Answer, lengths: Tensor, n_key: int) -> str:
-    """Whether a ValueError was raised."""
-    try:
-        answer(lengths, n_key)
-    except ValueError:
-        return "ValueError"
-    except NotImplementedError:
-        raise
-    except Exception as error:
-        return type(error).__name__
-    return "no error"
 
 
 # -- known-wrong versions ---------------------------------------------------------------------
@@ -113,6 +101,7 @@ EXERCISE = Exercise(
             draw_outside,
             "A length below 0 or above n_key is a ValueError, with the numbers in its message.",
             call=refusal,
+            inputs=("lengths", "n_key"),
             outputs=(Output("what is raised"),),
         ),
     ),

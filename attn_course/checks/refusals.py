@@ -1,0 +1,21 @@
+"""Whether an answer refuses what it was asked to refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attn_course.checks.exercise import Answer
+
+
+def refusal(answer: Answer, *args: Any) -> str:
+    """The name of the error that a call raises, or "no error"; a stub's passes through.
+
+    For a stage's `call`: being asked for, the ValueError is a value to compare.
+    """
+    try:
+        answer(*args)
+    except NotImplementedError:
+        raise
+    except Exception as error:
+        return "ValueError" if isinstance(error, ValueError) else type(error).__name__
+    return "no error"
