@@ -1,0 +1,1 @@
+"""Grading: collect, rebuild, run in a sandbox, judge outside it, report. `attn-course grade`."""
