@@ -26,6 +26,41 @@ def sinusoidal_encoding(n: int, d_model: int) -> Float[Tensor, "n d_model"]:
     return interleaved[:, :d_model].to(torch.get_default_dtype())
 
 
+def add_positions(
+    x: Float[Tensor, "*b n d_model"], table: Float[Tensor, "max_len d_model"], offset: int = 0
+) -> Float[Tensor, "*b n d_model"]:
+    """Return x with the rows offset … offset + n − 1 of `table` added to its n positions.
+
+    Every sequence of the batch gets the same rows (Vaswani et al. 2017, section 3.5). `offset`
+    is the number of positions that came before x, as in decoding token by token. The result
+    has the dtype of x. Raises ValueError for a position that has no row.
+    """
+    n, max_len = x.shape[-2], len(table)
+    if not 0 <= offset <= offset + n <= max_len:
+        raise ValueError(
+            f"positions {offset} … {offset + n - 1} asked for, the table has 0 … {max_len - 1}"
+        )
+    return x + table[offset : offset + n].to(x.dtype)
+
+
+def relative_shift(shift: int, d_model: int) -> Float[Tensor, "d_model d_model"]:
+    """Return the matrix that moves a sinusoidal encoding on by `shift` positions.
+
+    PE[pos] M = PE[pos + shift] for every pos, with PE of `sinusoidal_encoding` as row vectors:
+    the linear function that Vaswani et al. 2017 (section 3.5) mention. Each pair (sin, cos) is
+    turned by shift / 10000^(2i/d_model); a negative shift turns it back.
+    Raises ValueError if d_model is odd: a sine without its cosine cannot be turned.
+    """
+    if d_model % 2 != 0:
+        raise ValueError(f"a shift turns pairs (sin, cos), but d_model={d_model} is odd")
+    exponents = torch.arange(0, d_model, 2, dtype=torch.float64) / d_model
+    angles = shift * 10000.0**-exponents
+    cos, sin = angles.cos(), angles.sin()
+    # (sin a, cos a) times this block is (sin(a + angle), cos(a + angle))
+    blocks = rearrange([cos, -sin, sin, cos], "(row column) pair -> pair row column", row=2)
+    return torch.block_diag(*blocks).to(torch.get_default_dtype())
+
+
 class LearnedPositions(nn.Module):
     """One trained vector for each of `max_len` positions (Gehring et al. 2017, section 3.1).
 

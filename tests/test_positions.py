@@ -39,6 +39,53 @@ def test_sinusoidal_encoding_is_precise_far_out():
     assert_same(far, torch.tensor(expected), 1e-6)
 
 
+# kills: the whole table, the last rows, rows by the batch axis, an offset that is ignored
+@pytest.mark.parametrize("leading", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("offset", [0, 2, 4])
+def test_each_position_gets_its_row(leading, offset):
+    x, table = normal(*leading, 3, 4, seed=0), normal(7, 4, seed=1)
+    moved = positions.add_positions(x, table, offset)
+    for i in range(3):
+        assert_same(moved[..., i, :], x[..., i, :] + table[offset + i])
+
+
+# kills: a table that makes the sum wider than x, a table cut off from the gradient
+def test_added_positions_keep_the_dtype_and_train_the_table():
+    table = normal(5, 4, seed=1, grad=True)
+    summed = positions.add_positions(torch.zeros(2, 3, 4, dtype=torch.bfloat16), table, 1)
+    assert summed.dtype == torch.bfloat16
+    summed.sum().backward()
+    assert table.grad[:, 0].tolist() == [0, 2, 2, 2, 0]
+
+
+@pytest.mark.parametrize(("n", "offset"), [(8, 0), (3, 5), (2, -1)])
+def test_a_position_without_a_row(n, offset):
+    words = rf"positions {offset} … {offset + n - 1} asked for, the table has 0 … 6"
+    with pytest.raises(ValueError, match=words):
+        positions.add_positions(torch.zeros(2, n, 4), torch.zeros(7, 4), offset)
+
+
+# kills: the transposed matrix, pairs that share a rate, halves taken for pairs
+@given(shift=st.integers(-300, 300), pairs=st.integers(1, 16))
+def test_a_shift_is_one_matrix_for_all_positions(shift, pairs):
+    matrix = positions.relative_shift(shift, 2 * pairs).double()
+    encoding = positions.sinusoidal_encoding(701, 2 * pairs).double()
+    assert_same(encoding[300:400] @ matrix, encoding[300 + shift : 400 + shift], 1e-5)
+
+
+# kills: a matrix fitted to some positions instead of a rotation
+def test_a_shift_is_a_rotation():
+    one, two = positions.relative_shift(3, 64).double(), positions.relative_shift(-8, 64).double()
+    assert_same(one @ one.mT, torch.eye(64, dtype=torch.float64), 1e-6)
+    assert_same(one @ two, positions.relative_shift(-5, 64).double(), 1e-6)
+    assert torch.equal(positions.relative_shift(0, 6), torch.eye(6))
+
+
+def test_a_shift_needs_pairs():
+    with pytest.raises(ValueError, match="d_model=5 is odd"):
+        positions.relative_shift(2, 5)
+
+
 # --- learned ------------------------------------------------------------------------------
 
 
