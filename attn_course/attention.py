@@ -176,6 +176,34 @@ def scaled_dot_product_attention(
     return output, weights
 
 
+def cross_attention(
+    x: Float[Tensor, "b i d_model"],
+    memory: Float[Tensor, "b j d_memory"],
+    W_q: Float[Tensor, "d_model d_k"],
+    W_k: Float[Tensor, "d_memory d_k"],
+    W_v: Float[Tensor, "d_memory d_v"],
+    padding: Bool[Tensor, "b j"] | None = None,
+) -> tuple[Float[Tensor, "b i d_v"], Float[Tensor, "b i j"]]:
+    """Let one sequence look into another: x asks, the memory is found and gives.
+
+    softmax((x W_q) (memory W_k)ᵀ / √d_k) memory W_v, one head without W_o (Vaswani et al.
+    2017, section 3.2.3). The two lengths need not agree. Returns (output, weights).
+
+    padding: True where the memory holds a token; other keys are hidden from every query. A
+        memory without a token gives zeros.
+
+    Raises ValueError for a padding that is not boolean or not (b, j), as the memory is.
+    """
+    if padding is None:
+        return scaled_dot_product_attention(x @ W_q, memory @ W_k, memory @ W_v)
+    if padding.shape != memory.shape[:2]:
+        raise ValueError(
+            f"padding {tuple(padding.shape)} does not fit memory {tuple(memory.shape)}"
+        )
+    may_attend = rearrange(padding, "b j -> b 1 j")  # the same keys for every query
+    return scaled_dot_product_attention(x @ W_q, memory @ W_k, memory @ W_v, may_attend)
+
+
 def _fused_attention(
     query: Tensor,
     key: Tensor,

@@ -113,12 +113,14 @@ def greedy_decode(
     source: Int[Tensor, "b n_source"],
     start_token: int,
     max_len: int,
-    *,
     padding: Bool[Tensor, "b n_source"] | None = None,
+    *,
     stop_token: int | None = None,
 ) -> Int[Tensor, "b n"]:
     """Write the most likely token after each prefix, without the start token.
 
+    padding: True where the source is no padding. The model runs in eval mode, and is left in
+        the mode in which it was.
     After `stop_token` a sequence repeats it, until all have stopped or `max_len` is reached.
     Raises ValueError if `max_len` is smaller than 1.
     """

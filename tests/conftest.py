@@ -7,7 +7,8 @@ import jaxtyping
 import pytest
 
 SHAPED = (
-    "attention blocks efficient generation masks models multihead norms positions primer recurrent"
+    "attention blocks efficient generation losses masks models multihead norms positions primer"
+    " recurrent"
 )
 jaxtyping.install_import_hook(
     [f"attn_course.{module}" for module in SHAPED.split()], "shape_checks.check"
