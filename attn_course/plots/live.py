@@ -1,6 +1,5 @@
 """Views with sliders: artists are made once and only their data change, so a step is quick."""
 
-import sys
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,6 +7,7 @@ from functools import partial
 from html import escape
 from typing import Any
 
+from attn_course.cells import shown
 from attn_course.plots.picture import image_html, new_figure, render_png, style
 from attn_course.plots.words import WORDS
 
@@ -155,10 +155,10 @@ class LiveFigure:
         return f"{self.alt} {WORDS['slider_static'].format(settings=settings)} {self.caption}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        _close_views_of_this_cell()
         if self._view is not None:
             self._view.close()
         self._view = _View(self)
+        shown(self._view)
         return {
             "text/plain": repr(self),
             "text/html": image_html(self.png, repr(self)),
@@ -211,7 +211,6 @@ class _View:
         import ipywidgets  # only a notebook that shows the figure pays for it
 
         self.live = live
-        self.cell = _current_cell()
         self.sliders = {name: slider.widget() for name, slider in live.sliders.items()}
         # its box would stretch the picture to the width of the page
         layout = {"align_self": "flex-start", "max_width": "100%"}
@@ -226,7 +225,6 @@ class _View:
         self.refresh()
         for name, widget in self.sliders.items():
             widget.observe(partial(self._moved, name), names="value")
-        _views.add(self)
 
     def refresh(self) -> None:
         """Show the live figure's present state."""
@@ -258,24 +256,3 @@ class _View:
 
 
 _alive: "weakref.WeakSet[LiveFigure]" = weakref.WeakSet()
-_views: "weakref.WeakSet[_View]" = weakref.WeakSet()
-
-
-def _close_views_of_this_cell() -> None:
-    """Close what an earlier run of the current cell has shown; it would stay for ever."""
-    cell = _current_cell()
-    for view in list(_views):
-        if cell and view.cell and view.cell[0] == cell[0] and view.cell != cell:
-            view.close()
-            _views.discard(view)
-
-
-def _current_cell() -> tuple[str, int] | None:
-    """Return the front end's id of the running cell and the count of its run, if it tells."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    kernel = getattr(shell, "kernel", None)
-    if shell is None or kernel is None:
-        return None
-    cell_id = kernel.get_parent("shell").get("metadata", {}).get("cellId")
-    return (cell_id, shell.execution_count) if cell_id else None

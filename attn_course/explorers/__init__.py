@@ -1,0 +1,25 @@
+"""Interactive views that compute and draw in the browser, with a kernel or without one.
+
+Imported on first use: anywidget and ipywidgets cost a fifth of importing torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from attn_course.explorers.scaling import ScalingExplorer
+
+_HOMES = {
+    "ScalingExplorer": "attn_course.explorers.scaling",
+}
+__all__ = ["ScalingExplorer"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,172 @@
+"""What all explorers share on the Python side: one module for the browser, stills, state."""
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any, ClassVar
+
+import anywidget
+import numpy as np
+import traitlets
+from matplotlib.figure import Figure
+
+from attn_course.cells import shown
+from attn_course.explorers.words import words_of
+from attn_course.plots.picture import image_html, new_figure, render_png, style
+
+STATE = {"sync": True, "state": True}
+"""Tag of a trait that is part of an explorer's state: `traitlets.Int(4).tag(**STATE)`."""
+
+_HERE = Path(__file__).parent
+_SHARED = ("core.mjs", "charts.mjs")
+_PARTS = ("check", "compute", "describe", "tables", "view")
+
+
+class Explorer(anywidget.AnyWidget):
+    """An interactive view. Its arithmetic and drawing run in the browser.
+
+    A subclass names its module and gives its state as plain JSON traits tagged with
+    `STATE`, checks them (`_check`), and computes the same numbers as the browser with the
+    package (`numbers`), which also draw the still picture (`_draw`).
+
+    Attributes:
+        fields: the names of the traits that make up the state.
+        words: the texts of the view, from one table (`attn_course.explorers.words`).
+    """
+
+    module: ClassVar[str]
+    size: ClassVar[tuple[float, float]] = (8.0, 4.0)
+
+    fields = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    words = traitlets.Dict().tag(sync=True)
+    about = traitlets.Dict().tag(sync=True)
+
+    # ipywidgets 7 would show itself by this method and leave the still picture out
+    _ipython_display_ = None
+
+    def __init__(self, **state: Any) -> None:
+        """Take values of the state by name; raise TraitError for what cannot be."""
+        name = type(self).__name__
+        unknown = state.keys() - set(self.trait_names())
+        if unknown:
+            known = ", ".join(self.trait_names(state=True))
+            raise traitlets.TraitError(f"{name} has no {sorted(unknown)[0]!r}; it has {known}")
+        words = words_of(name)
+        self._esm = browser_module(self.module)
+        super().__init__(
+            words=words,
+            about={"name": name, "title": words["title"]},
+            fields=list(self.trait_names(state=True)),
+            **state,
+        )
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state as plain data."""
+        return {name: getattr(self, name) for name in self.fields}
+
+    def t(self, key: str, **values: Any) -> str:
+        """A text of the table, with {names} filled in."""
+        return self.words[key].format(**values)
+
+    def numbers(self) -> Mapping[str, np.ndarray]:
+        """Compute, with the package, the numbers that the browser shows at this state."""
+        raise NotImplementedError
+
+    def _check(self, state: Mapping[str, Any]) -> str | None:
+        """Say what is impossible in a state, in the words of the view; None if nothing is."""
+        return None
+
+    def _draw(self, figure: Figure) -> None:
+        """Draw the still picture of the state."""
+        raise NotImplementedError
+
+    def _describe(self) -> str:
+        """Say in words what the still picture shows, rounded so that it holds elsewhere."""
+        raise NotImplementedError
+
+    def _possible(self, proposal: Any) -> Any:
+        """Validate a trait in the light of the others; a subclass calls it for all its state.
+
+        Traits set together, in the constructor or under `hold_trait_notifications`, are
+        judged when all of them are in place.
+        """
+        problem = self._check(self.state | {proposal["trait"].name: proposal["value"]})
+        if problem:
+            raise traitlets.TraitError(problem)
+        return proposal["value"]
+
+    # -- how it is shown ------------------------------------------------------------------
+
+    def png(self) -> bytes:
+        """Draw the state with matplotlib."""
+        with style():
+            figure = new_figure(*self.size)
+            self._draw(figure)
+        return render_png(figure)
+
+    def alt(self) -> str:
+        """What the picture shows, in words."""
+        return f"{self.words['title']}. {self._describe()}"
+
+    def html(self, png: bytes | None = None) -> str:
+        """The view for a page without a kernel: a picture that the module replaces.
+
+        Picture, module and state are data addresses, which the comparison of stored
+        outputs leaves out (tests/nbval_sanitize.cfg): they differ in bytes that mean nothing.
+        """
+        state = self.state | {name: getattr(self, name) for name in ("fields", "words", "about")}
+        page = Template((_HERE / "still.html").read_text(encoding="utf-8"))
+        return page.substitute(
+            name=escape(type(self).__name__),
+            image=image_html(png or self.png(), f"{self.alt()} {self.words['still']}"),
+            module=_packed(browser_module(self.module)),
+            state=_packed(json.dumps(state, ensure_ascii=False)),
+        )
+
+    def __repr__(self) -> str:
+        """Return the text alternative."""
+        return self.alt()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        shown(self)
+        png = self.png()
+        return {
+            "text/plain": repr(self),
+            "image/png": base64.b64encode(png).decode("ascii"),
+            "text/html": self.html(png),
+            "application/vnd.jupyter.widget-view+json": {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self.model_id,
+            },
+        }
+
+
+@cache
+def browser_module(name: str) -> str:
+    """Join the shared files and an explorer's own into the one module that a browser loads.
+
+    anywidget loads its module from an address of no folder, where a relative import fails.
+    """
+    texts = [(_HERE / file).read_text(encoding="utf-8") for file in (*_SHARED, f"{name}.mjs")]
+    own = [_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts]
+    parts = ", ".join(_PARTS)
+    ends = f"export {{ {parts}, stillModel }};\nexport default explorer({{ {parts} }});\n"
+    return "\n".join([*own, ends])
+
+
+_IMPORT = re.compile(r"^import \{[^}]*\} from \"\./\w+\.mjs\";\n", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=const|function|class|async)", re.MULTILINE)
+
+
+def _packed(text: str) -> str:
+    """Text as a data address, compressed; the same bytes each time."""
+    raw = gzip.compress(text.encode("utf-8"), compresslevel=9, mtime=0)
+    return f"data:application/gzip;base64,{base64.b64encode(raw).decode('ascii')}"

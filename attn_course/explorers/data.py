@@ -1,0 +1,72 @@
+"""Tensors on their way to the browser: plain JSON, checked before they leave."""
+
+import base64
+from math import cos, isfinite, log, pi, sqrt
+from typing import Any
+
+import numpy as np
+import torch
+import traitlets
+from torch import Tensor
+
+_MASK = 0xFFFFFFFF
+
+
+def as_array(data: Any, name: str, ndim: int) -> np.ndarray:
+    """Return a tensor, array or nested list as float64 (NaN and infinities kept).
+
+    Raises:
+        TraitError: if it has another number of axes, is ragged or holds no numbers.
+    """
+    if isinstance(data, Tensor):
+        data = data.detach().to("cpu", torch.float64)
+    try:
+        array = np.asarray(data, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise traitlets.TraitError(f"{name} must hold numbers in equal rows: {error}") from None
+    if array.ndim != ndim or 0 in array.shape:
+        raise traitlets.TraitError(
+            f"{name} must have {ndim} axes, none of them empty, got shape {array.shape}"
+        )
+    return array
+
+
+def to_plain(array: Any) -> Any:
+    """Return nested lists in which NaN and infinities are words, for JSON knows neither."""
+    if isinstance(array, np.ndarray | Tensor):
+        array = array.tolist()
+    if isinstance(array, list | tuple):
+        return [to_plain(item) for item in array]
+    if isinstance(array, float) and not isfinite(array):
+        return "NaN" if array != array else "Infinity" if array > 0 else "-Infinity"
+    return array
+
+
+def pack(array: np.ndarray) -> dict[str, Any]:
+    """Return {shape, data}: the numbers as base64 text of little-endian float32."""
+    raw = np.ascontiguousarray(array, dtype="<f4").tobytes()
+    return {"shape": list(array.shape), "data": base64.b64encode(raw).decode("ascii")}
+
+
+def unpack(packed: dict[str, Any]) -> np.ndarray:
+    """Return the float32 array behind `pack`."""
+    raw = base64.b64decode(packed["data"])
+    return np.frombuffer(raw, dtype="<f4").reshape(packed["shape"])
+
+
+def normals(seed: int, count: int) -> np.ndarray:
+    """Return the standard normal numbers that the browser draws for the same seed.
+
+    mulberry32 feeds Box and Muller's transform; `normals` in core.mjs is the same in
+    JavaScript, and a test holds the two together.
+    """
+    state = seed & _MASK
+
+    def uniform() -> float:
+        nonlocal state
+        state = (state + 0x6D2B79F5) & _MASK
+        mixed = ((state ^ (state >> 15)) * (state | 1)) & _MASK
+        mixed ^= (mixed + (((mixed ^ (mixed >> 7)) * (mixed | 61)) & _MASK)) & _MASK
+        return ((mixed ^ (mixed >> 14)) + 0.5) / 4294967296
+
+    return np.array([sqrt(-2 * log(uniform())) * cos(2 * pi * uniform()) for _ in range(count)])

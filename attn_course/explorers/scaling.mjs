@@ -1,0 +1,141 @@
+// ScalingExplorer: what dividing by √d_k does to scores, softmax, entropy and gradient.
+
+import { dot, entropy, normals, show, softmax, toNumbers } from "./core.mjs";
+import { Plot } from "./charts.mjs";
+
+const N = 16; // queries, and keys, of the random draw
+const WIDEST = 1024;
+
+let drawn = { seed: null };
+
+// One draw of the widest vectors: d_k takes their first features, so that a step of the
+// slider adds features and leaves the others as they were.
+function vectors({ seed, query, key }) {
+  if (query) return { query: toNumbers(query), key: toNumbers(key) };
+  if (drawn.seed !== seed) {
+    const numbers = normals(seed, 2 * N * WIDEST);
+    const row = (i) => numbers.slice(i * WIDEST, (i + 1) * WIDEST);
+    const rows = (from) => Array.from({ length: N }, (_, i) => row(from + i));
+    drawn = { seed, query: rows(0), key: rows(N) };
+  }
+  return drawn;
+}
+
+/** The values of d_k that the slider offers. */
+export function allowed({ query }) {
+  const widest = query ? query[0].length : WIDEST;
+  const powers = Array.from({ length: 11 }, (_, k) => 2 ** k).filter((d_k) => d_k < widest);
+  return [...powers, widest];
+}
+
+export function check(state) {
+  if (!Number.isInteger(state.seed) || state.seed < 0) return ["seed_allowed", { got: state.seed }];
+  const values = allowed(state);
+  if (values.includes(state.d_k)) return null;
+  return ["d_k_allowed", { allowed: values.join(", "), got: state.d_k }];
+}
+
+/** Spread, entropy, gradient over d_k, for scores that are scaled and that are not. */
+export function compute(state) {
+  const { query, key } = vectors(state);
+  const sizes = allowed(state);
+  const runs = { scaled: sizes.map((d) => 1 / Math.sqrt(d)), unscaled: sizes.map(() => 1) };
+  const numbers = { sizes, at: sizes.indexOf(state.d_k) };
+  for (const [name, scales] of Object.entries(runs)) {
+    const all = sizes.map((d, at) => measured(query, key, d, scales[at]));
+    for (const what of ["spread", "entropy", "gradient"]) {
+      numbers[`${name}_${what}`] = all.map((one) => one[what]);
+    }
+    numbers[`${name}_weights`] = all[numbers.at].weights;
+  }
+  return numbers;
+}
+
+function measured(query, key, d_k, scale) {
+  const scores = query.map((q) => key.map((k) => scale * dot(q, k, d_k)));
+  const weights = scores.map((row) => softmax(row));
+  return {
+    spread: deviation(scores.flat()),
+    entropy: mean(weights.map(entropy)),
+    gradient: mean(weights.map(jacobianSize)),
+    weights: weights[0],
+  };
+}
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+function deviation(values) {
+  const middle = mean(values);
+  return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
+}
+
+// Frobenius norm of ∂p/∂s = diag(p) − p pᵀ: its square is Σp² − 2 Σp³ + (Σp²)².
+function jacobianSize(p) {
+  const power = (k) => p.reduce((sum, weight) => sum + weight ** k, 0);
+  const square = power(2) - 2 * power(3) + power(2) ** 2;
+  return Math.sqrt(square < 0 ? 0 : square);
+}
+
+export function describe(numbers, { d_k }, t) {
+  const at = numbers.at;
+  const largest = (weights) => show(Math.max(...weights), 2);
+  return t("described", {
+    d_k,
+    spread: show(numbers.unscaled_spread[at], 2),
+    scaled_spread: show(numbers.scaled_spread[at], 2),
+    largest: largest(numbers.unscaled_weights),
+    scaled_largest: largest(numbers.scaled_weights),
+    gradient: show(numbers.unscaled_gradient[at], 2),
+    scaled_gradient: show(numbers.scaled_gradient[at], 2),
+  });
+}
+
+export function tables(numbers, { d_k }, t) {
+  const measures = ["spread", "entropy", "gradient"];
+  return [
+    {
+      title: `${t("weights")}, d_k = ${d_k}`,
+      columns: [t("key_axis"), t("unscaled"), t("scaled")],
+      rows: numbers.scaled_weights.map((w, j) => [String(j), numbers.unscaled_weights[j], w]),
+    },
+    ...measures.map((what) => ({
+      title: t(what),
+      columns: [t("d_k"), t("unscaled"), t("scaled")],
+      rows: numbers.sizes.map((d, at) => [
+        String(d), numbers[`unscaled_${what}`][at], numbers[`scaled_${what}`][at],
+      ]),
+    })),
+  ];
+}
+
+export function view(ui) {
+  const t = ui.t;
+  const slider = ui.slider({ name: "d_k", label: t("d_k"), values: allowed(ui.state), text: String });
+  const redraw = ui.button(t("redraw"), () => ui.set({ seed: ui.state.seed + 1 }));
+  redraw.hidden = Boolean(ui.state.query);
+  const weights = new Plot(ui, {
+    label: t("weights"), x: { label: t("key_axis") }, y: { label: t("weight"), low: 0, high: 1 },
+  });
+  const curves = ["spread", "entropy", "gradient"].map((what) => {
+    const log = what === "spread";
+    return new Plot(ui, { label: t(what), x: { label: t("d_k"), log: true }, y: { label: t(what), log } });
+  });
+  ui.body.append(
+    ui.row(slider, redraw),
+    ui.group(t("weights"), weights.element),
+    ui.row(...curves.map((curve) => curve.element)),
+  );
+  return (numbers, { d_k }) => {
+    const names = ["unscaled", "scaled"];
+    weights.show({
+      bars: names.map((name) => ({ name: t(name), ys: numbers[`${name}_weights`] })),
+      xLabels: numbers.scaled_weights.map((_, j) => String(j)),
+    });
+    ["spread", "entropy", "gradient"].forEach((what, k) => {
+      const lines = names.map((name) => ({
+        name: t(name), xs: numbers.sizes, ys: numbers[`${name}_${what}`],
+      }));
+      curves[k].show({ lines, marker: d_k });
+    });
+  };
+}

@@ -1,0 +1,147 @@
+"""ScalingExplorer: what dividing the scores by the root of d_k keeps from happening."""
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import torch
+import traitlets
+from matplotlib.figure import Figure
+
+from attn_course.attention import attention_entropy, softmax
+from attn_course.experiments.ch03 import jacobian_sizes
+from attn_course.explorers.base import STATE, Explorer
+from attn_course.explorers.data import as_array, normals, to_plain
+from attn_course.plots.picture import COLOURS, MARKERS
+
+_N = 16  # queries, and keys, of the random draw
+_WIDEST = 1024
+_MEASURES = ("spread", "entropy", "gradient")
+
+
+class ScalingExplorer(Explorer):
+    """Scaled and unscaled dot products side by side, as d_k goes from 1 to 1024.
+
+    Shown are the spread of the scores, the softmax of the first query, the mean entropy
+    of the weights and the mean Frobenius norm of ∂p/∂s, each over d_k.
+
+    Args:
+        query, key: (n_query, d) and (n_key, d), numbers of your own, of which the first
+            d_k features are taken; None draws 16 of each from the standard normal.
+        d_k: a power of two up to the number of features, or that number.
+        seed: of the random draw.
+
+    Raises:
+        TraitError: for a d_k that is not offered, a negative seed, or query and key that
+            do not fit each other.
+
+    Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1 and footnote 4.
+    """
+
+    module = "scaling"
+    size = (9.0, 5.6)
+
+    d_k = traitlets.Int(64).tag(**STATE)
+    seed = traitlets.Int(0).tag(**STATE)
+    query = traitlets.List(allow_none=True, default_value=None).tag(**STATE)
+    key = traitlets.List(allow_none=True, default_value=None).tag(**STATE)
+
+    def __init__(self, query: Any = None, key: Any = None, **state: Any) -> None:
+        """Open on random vectors, or on `query` and `key`."""
+        if (query is None) != (key is None):
+            raise traitlets.TraitError("give both query and key, or neither")
+        if query is not None:
+            state |= {"query": _rows(query, "query"), "key": _rows(key, "key")}
+            state.setdefault("d_k", len(state["query"][0]))
+        super().__init__(**state)
+
+    @traitlets.validate("d_k", "seed", "query", "key")
+    def _valid(self, proposal: Any) -> Any:
+        return self._possible(proposal)
+
+    def _check(self, state: Mapping[str, Any]) -> str | None:
+        if state["seed"] < 0:
+            return self.t("seed_allowed", got=state["seed"])
+        if state["query"] and len(state["query"][0]) != len(state["key"][0]):
+            expected = f"(n_key, {len(state['query'][0])})"
+            got = (len(state["key"]), len(state["key"][0]))
+            return self.t("wrong_shape", name="key", expected=expected, got=got)
+        allowed = _allowed(state)
+        if state["d_k"] not in allowed:
+            return self.t("d_k_allowed", allowed=", ".join(map(str, allowed)), got=state["d_k"])
+        return None
+
+    def numbers(self) -> Mapping[str, np.ndarray]:
+        """Spread, entropy and gradient at each size, and the first query's weights at d_k."""
+        query, key = self._vectors()
+        sizes = _allowed(self.state)
+        numbers: dict[str, Any] = {"sizes": sizes, "at": sizes.index(self.d_k)}
+        for name in ("scaled", "unscaled"):
+            rows = []
+            for d_k in sizes:
+                scale = 1 / sqrt(d_k) if name == "scaled" else 1.0
+                scores = scale * query[:, :d_k] @ key[:, :d_k].mT
+                weights = softmax(scores)
+                spread = scores.std(correction=0)
+                entropy = attention_entropy(weights).mean()
+                rows.append((spread, entropy, jacobian_sizes(weights).mean()))
+                if d_k == self.d_k:
+                    numbers[f"{name}_weights"] = weights[0]
+            for what, values in zip(_MEASURES, zip(*rows, strict=True), strict=True):
+                numbers[f"{name}_{what}"] = torch.stack(values)
+        return {name: np.asarray(values) for name, values in numbers.items()}
+
+    def _vectors(self) -> tuple[torch.Tensor, torch.Tensor]:
+        if self.query:
+            both = (as_array(self.query, "query", 2), as_array(self.key, "key", 2))
+            return torch.tensor(both[0]), torch.tensor(both[1])
+        drawn = normals(self.seed, 2 * _N * _WIDEST).reshape(2, _N, _WIDEST)
+        return torch.tensor(drawn[0]), torch.tensor(drawn[1])
+
+    def _describe(self) -> str:
+        numbers = self.numbers()
+        at = numbers["at"]
+        return self.t(
+            "described",
+            d_k=self.d_k,
+            spread=f"{numbers['unscaled_spread'][at]:.2g}",
+            scaled_spread=f"{numbers['scaled_spread'][at]:.2g}",
+            largest=f"{numbers['unscaled_weights'].max():.2g}",
+            scaled_largest=f"{numbers['scaled_weights'].max():.2g}",
+            gradient=f"{numbers['unscaled_gradient'][at]:.2g}",
+            scaled_gradient=f"{numbers['scaled_gradient'][at]:.2g}",
+        )
+
+    def _draw(self, figure: Figure) -> None:
+        numbers = self.numbers()
+        axes = figure.subplots(2, 3)
+        grid = axes[0, 0].get_gridspec()
+        for left in axes[0]:
+            left.remove()
+        bars = figure.add_subplot(grid[0, :])
+        places = np.arange(len(numbers["scaled_weights"]))
+        for k, name in enumerate(("unscaled", "scaled")):
+            heights = numbers[f"{name}_weights"]
+            bars.bar(places + 0.4 * k - 0.2, heights, 0.4, color=COLOURS[k], label=self.words[name])
+            for panel, what in zip(axes[1], _MEASURES, strict=True):
+                values = numbers[f"{name}_{what}"]
+                panel.plot(numbers["sizes"], values, marker=MARKERS[k], color=COLOURS[k])
+        bars.set(ylim=(0, 1), xlabel=self.words["key_axis"], ylabel=self.words["weight"])
+        bars.set_title(f"{self.words['weights']}, d_k = {self.d_k}")
+        bars.legend()
+        for panel, what in zip(axes[1], _MEASURES, strict=True):
+            panel.axvline(self.d_k, color="black")
+            panel.set_xscale("log")
+            panel.set(xlabel="d_k", title=self.words[what])
+        if (numbers["unscaled_spread"] > 0).any():  # NaN is no reason to fail
+            axes[1, 0].set_yscale("log")
+
+
+def _rows(data: Any, name: str) -> list:
+    return to_plain(as_array(data, name, 2))
+
+
+def _allowed(state: Mapping[str, Any]) -> list[int]:
+    widest = len(state["query"][0]) if state["query"] else _WIDEST
+    return [2**k for k in range(11) if 2**k < widest] + [widest]
