@@ -13,6 +13,7 @@ from matplotlib import font_manager
 from PIL import Image
 from torch import nn
 
+from attn_course import cells
 from attn_course.attention import attention_entropy
 from attn_course.plots import (
     Choices,
@@ -437,7 +438,7 @@ def test_a_view_shown_again_closes_the_old_one(monkeypatch):
 # kills: views of one cell closing each other; old views kept when their cell is run again
 def test_a_cell_that_is_run_again_closes_what_it_showed(monkeypatch):
     cell = ("cell-1", 1)
-    monkeypatch.setattr(live, "_current_cell", lambda: cell)
+    monkeypatch.setattr(cells, "current_cell", lambda: cell)
     first, second = make_view(), make_view()
     first._repr_mimebundle_()
     second._repr_mimebundle_()
