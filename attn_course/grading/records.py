@@ -121,6 +121,7 @@ class Verdict:
     detail: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Raise ValueError for a status or points that no row can have."""
         if self.status not in STATUSES:
             raise ValueError(f"status {self.status!r} is none of {', '.join(STATUSES)}")
         if not 0 <= self.points <= self.max_points:

@@ -1,0 +1,120 @@
+"""Reading zip archives of strangers: nothing is written to disk, and every size has a limit."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+LARGEST_FILE = 100 * 2**20
+"""Bytes of one notebook; one with more is refused."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one archive may hold: bytes when unpacked, and entries."""
+
+    size: int = 8 * 2**30
+    entries: int = 20_000
+
+
+INNER = Limits(2**30, 2_000)
+"""For an archive that a student made."""
+
+BOMB = 200
+"""Times that a too large entry has grown when it is called a bomb; honest outputs reach 100."""
+
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,  # a compression that Python does not know
+    OSError,
+    RuntimeError,  # encrypted
+    ValueError,
+    MemoryError,
+)
+
+
+class Refused(Exception):
+    """A file that is not read, with the reason as a sentence."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """One entry of an archive: its place, its time for sorting, and why it is refused, if it is."""
+
+    index: int
+    path: PurePosixPath
+    when: str
+    refused: str | None
+
+
+def members(archive: bytes | str, limits: Limits | None = None) -> Iterator[Member]:
+    """The files of an archive, given by its path or its bytes, in its own order.
+
+    Raises Refused if the archive as a whole cannot be read, or holds more than `limits` allow.
+    """
+    limits = limits or Limits()
+    with _opened(archive) as opened:
+        entries = opened.infolist()
+        if len(entries) > limits.entries:
+            raise Refused(
+                f"an archive with {len(entries)} files; at most {limits.entries} are read"
+            )
+        size = sum(entry.file_size for entry in entries)
+        if size > limits.size:
+            raise Refused(f"an archive bomb: it unpacks to {size:,} bytes")
+        for index, entry in enumerate(entries):
+            if not entry.is_dir():
+                path = PurePosixPath(entry.filename.replace("\\", "/"))
+                year, month, day, hour, minute, second = entry.date_time
+                when = f"{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
+                yield Member(index, path, when, _reason(entry, path))
+
+
+def read_member(archive: bytes | str, index: int) -> bytes:
+    """The bytes of one entry.
+
+    Raises Refused, also if the entry is not what the archive says of it.
+    """
+    try:
+        with _opened(archive) as opened, opened.open(opened.infolist()[index]) as file:
+            content = file.read(LARGEST_FILE + 1)
+    except (IndexError, *_BROKEN) as error:
+        raise Refused(f"cannot be unpacked ({error or type(error).__name__})") from None
+    if len(content) > LARGEST_FILE:
+        raise Refused(too_large(len(content)))
+    return content
+
+
+def too_large(size: int) -> str:
+    """The sentence on a file of more than LARGEST_FILE bytes."""
+    return f"too large: {size:,} bytes or more, at most {LARGEST_FILE:,} are read"
+
+
+def _opened(archive: bytes | str) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive)
+    except _BROKEN as error:
+        raise Refused(f"no readable zip archive ({error or type(error).__name__})") from None
+
+
+def _reason(entry: zipfile.ZipInfo, path: PurePosixPath) -> str | None:
+    """Why an entry is not read, None if it is."""
+    drive = len(entry.filename) > 1 and entry.filename[1] == ":"
+    if path.is_absolute() or ".." in path.parts or drive:
+        return "its path leads out of the archive"
+    if stat.S_ISLNK(entry.external_attr >> 16):
+        return "a link"
+    if entry.flag_bits & 1:
+        return "encrypted"
+    if entry.file_size > LARGEST_FILE:
+        if entry.file_size > BOMB * entry.compress_size:
+            return f"an archive bomb: {entry.compress_size:,} bytes grow to {entry.file_size:,}"
+        return too_large(entry.file_size)
+    return None
