@@ -107,7 +107,7 @@ def read_scaffold(chapter: str, notebook: dict) -> Scaffold:
     pending: list[str] = []
     dropped = {*names, *_TOOLS}
     for cell, grade in grades:
-        source = "".join(cell["source"])
+        source = "" if cell.get("id") == "install" else "".join(cell["source"])
         if grade.get("solution"):
             task = _task(grade["grade_id"], source, checks, optional)
             tasks.append(task)
