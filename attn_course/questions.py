@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import Any
 
 from attn_course import progress
-from attn_course.checks.report import display_bundle
+from attn_course.checks.report import display_bundle, in_notebook
 
 CONFIDENCES = (50, 60, 70, 80, 90, 100)
 """What a learner can state, in percent: 50 is a coin's toss between right and wrong."""
@@ -25,19 +25,13 @@ RECALLED = 3
 """How many questions on earlier chapters open a chapter."""
 
 WORDS = {
-    "answer": "Answer",
-    "commit": "Commit",
-    "confidence": "How sure are you?",
     "right": "Right.",
     "wrong": "Not quite.",
-    "committed": "Committed. Run on and see.",
-    "before": "You committed to this before.",
-    "choose": "Choose an option first.",
     "nothing": "There is nothing to ask again yet.",
     "no_commitment": "You had not committed to a prediction.",
     "unmeasured": "No prediction has been measured yet.",
 }
-"""All words on these views, in one place for a translation."""
+"""What is told about answers; the words on the questions are the explorers'."""
 
 
 @dataclass(frozen=True)
@@ -89,18 +83,30 @@ def get(question: str) -> Question:
     return _questions()[question]
 
 
+def example(kind: str) -> Question:
+    """The course's first question whose kind starts with `kind`: "choice" or "prediction".
+
+    Raises:
+        ValueError: if there is none yet.
+    """
+    for question in _questions().values():
+        if question.kind.startswith(kind):
+            return question
+    raise ValueError(f"the course has no question of kind {kind!r} yet")
+
+
 def quiz(question: str) -> None:
     """Show a multiple-choice question; every option explains itself once chosen."""
-    from attn_course.question_views import choice_view
+    from attn_course.explorers import Quiz
 
-    _show(get(question), choice_view(get(question)))
+    _show(Quiz(question))
 
 
 def predict(question: str) -> None:
     """Ask for a prediction and how sure the learner is of it, before the run that measures it."""
-    from attn_course.question_views import prediction_view
+    from attn_course.explorers import Predict
 
-    _show(get(question), prediction_view(get(question)))
+    _show(Predict(question))
 
 
 def recall(chapter: str) -> None:
@@ -162,7 +168,7 @@ def is_right(question: Question, predicted: float, measured: float) -> bool:
 
 
 def calibration() -> list[tuple[int, int, int]]:
-    """Show how often the learner was right at each confidence.
+    """Show, in words and as a picture, how often the learner was right at each confidence.
 
     Returns:
         (confidence in percent, right, asked) for each confidence that was used.
@@ -179,6 +185,12 @@ def calibration() -> list[tuple[int, int, int]]:
         "\n".join(f"{c} % sure: right {right} of {asked} times" for c, right, asked in rows)
         or WORDS["unmeasured"]
     )
+    if rows and in_notebook():
+        from IPython.display import display
+
+        from attn_course.plots import calibration_plot
+
+        display(calibration_plot(rows))
     return rows
 
 
@@ -220,14 +232,14 @@ def _shown(question: Question, answer: float) -> str:
     return f"{answer:.3g}{' ' + question.unit if question.unit else ''}"
 
 
-def _show(question: Question, view: Any) -> None:
-    """The live view; where there is no kernel, the question as text and HTML."""
-    from attn_course.question_views import display_view, inline_html
+def _show(view: Any) -> None:
+    """The view in a notebook, its text in a terminal."""
+    if in_notebook():
+        from IPython.display import display
 
-    lines = [question.prompt, *(f"  ○ {option.text}" for option in question.options)]
-    items = "".join(f"<li>{inline_html(option.text)}</li>" for option in question.options)
-    still = f"<p>{inline_html(question.prompt)}</p>" + (f"<ul>{items}</ul>" if items else "")
-    display_view(view, "\n".join(lines), still)
+        display(view)
+    else:
+        print(view)
 
 
 def _tell(text: str) -> None:

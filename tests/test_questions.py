@@ -1,9 +1,10 @@
 """Questions keep answers, ask again what was missed, and hold predictions against runs."""
 
-import ipywidgets as widgets
 import pytest
+import traitlets
 
-from attn_course import progress, question_views, questions
+from attn_course import progress, questions
+from attn_course.explorers import Predict, Quiz
 from attn_course.questions import parse
 
 COMPILED = {
@@ -45,33 +46,33 @@ def _course(monkeypatch):
     monkeypatch.setattr(questions, "_questions", lambda: compiled)
 
 
-def parts(view):
-    kinds = (widgets.RadioButtons, widgets.FloatSlider, widgets.SelectionSlider, widgets.Button)
-    found = {type(child).__name__: child for child in view.children if isinstance(child, kinds)}
-    return found, view.children[-1]
-
-
 def answer(name, index):
-    controls, feedback = parts(question_views.choice_view(questions.get(name)))
-    controls["RadioButtons"].index = index
-    controls["Button"].click()
-    return feedback.value
+    view = Quiz(name)
+    view.answer = index
+    return view
 
 
-def test_the_chosen_option_explains_itself_and_is_kept():
-    assert "✗" in answer("q01", 0)
-    assert "✓" in answer("q01", 1)
+def test_an_answer_is_kept():
+    assert not answer("q01", 0).options[0]["right"]
+    assert answer("q01", 1).options[1]["right"]
     assert [given["right"] for given in progress.answers("q01")] == [False, True]
 
 
 def test_html_in_a_text_is_escaped():
-    assert "&lt;b&gt;" in answer("q00", 0)
+    assert "&lt;b&gt;" in Quiz("q00").options[0]["why"]
 
 
-def test_nothing_chosen_is_no_answer():
-    controls, feedback = parts(question_views.choice_view(questions.get("q00")))
-    controls["Button"].click()
-    assert feedback.value == questions.WORDS["choose"]
+def test_choosing_is_not_yet_answering():
+    Quiz("q00").choice = 1
+    assert progress.answers("q00") == []
+
+
+# kills: an index taken from the end; an index past the options
+@pytest.mark.parametrize("index", [-2, 2])
+def test_an_option_that_is_not_there_is_refused_and_not_kept(index):
+    view = Quiz("q00")
+    with pytest.raises(traitlets.TraitError, match=f"below 2, got {index}"):
+        view.answer = index
     assert progress.answers("q00") == []
 
 
@@ -97,23 +98,33 @@ def test_the_first_chapter_has_nothing_to_recall(capsys):
 
 
 def commit(name, value, percent):
-    controls, _ = parts(question_views.prediction_view(questions.get(name)))
-    if "RadioButtons" in controls:
-        controls["RadioButtons"].index = value
-    else:
-        controls["FloatSlider"].value = value
-    controls["SelectionSlider"].value = percent
-    controls["Button"].click()
-    return controls
+    view = Predict(name, confidence=percent)
+    setattr(view, "choice" if view.options else "value", value)
+    view.committed = True
+    return view
 
 
 def test_a_prediction_is_closed_once_committed():
-    controls = commit("p-number", 0.5, 90)
-    assert all(control.disabled for control in controls.values())
-    again, feedback = parts(question_views.prediction_view(questions.get("p-number")))
-    assert again["FloatSlider"].value == 0.5
-    assert again["FloatSlider"].disabled
-    assert feedback.value == questions.WORDS["before"]
+    view = commit("p-number", 0.5, 90)
+    for name, value in (("value", 0.6), ("confidence", 50), ("committed", False)):
+        with pytest.raises(traitlets.TraitError, match="stays as it was made"):
+            setattr(view, name, value)
+    again = Predict("p-number")
+    assert (again.value, again.confidence, again.committed) == (0.5, 90, True)
+    assert len(progress.answers("p-number")) == 1
+
+
+def test_a_prediction_outside_its_range_is_refused():
+    view = Predict("p-number")
+    for name, value, told in (
+        ("value", 2.5, "between 0.0 and 2.0, got 2.5"),
+        ("confidence", 55, "50, 60, 70, 80, 90, 100 percent, got 55"),
+    ):
+        with pytest.raises(traitlets.TraitError, match=told):
+            setattr(view, name, value)
+    with pytest.raises(traitlets.TraitError, match="Choose an option"):
+        Predict("p-choice").committed = True
+    assert progress.answers("p-choice") == []
 
 
 @pytest.mark.parametrize(("measured", "right"), [(0.58, True), (0.42, True), (0.7, False)])
@@ -155,6 +166,15 @@ def test_calibration_counts_by_confidence(capsys):
 def test_an_unknown_question_is_an_error():
     with pytest.raises(ValueError, match="'nope'"):
         questions.quiz("nope")
+    with pytest.raises(ValueError, match="'p-number' is a prediction-number, not a choice"):
+        questions.quiz("p-number")
+
+
+def test_without_a_kernel_the_question_reads_as_text():
+    html = Quiz("q00").html()
+    assert "What is <em>0</em>?" in html
+    assert "<li>one</li>" in html
+    assert "right" not in html.split("<script>")[0].split("<p>")[1]
 
 
 def test_without_a_notebook_the_question_is_text(capsys):

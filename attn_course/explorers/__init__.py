@@ -7,12 +7,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attn_course.explorers.predict import Predict
+    from attn_course.explorers.quiz import Quiz
     from attn_course.explorers.scaling import ScalingExplorer
 
 _HOMES = {
+    "Predict": "attn_course.explorers.predict",
+    "Quiz": "attn_course.explorers.quiz",
     "ScalingExplorer": "attn_course.explorers.scaling",
 }
-__all__ = ["ScalingExplorer"]
+__all__ = ["Predict", "Quiz", "ScalingExplorer"]
 
 
 def __getattr__(name: str) -> Any:

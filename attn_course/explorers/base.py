@@ -125,10 +125,14 @@ class Explorer(anywidget.AnyWidget):
         page = Template((_HERE / "still.html").read_text(encoding="utf-8"))
         return page.substitute(
             name=escape(type(self).__name__),
-            image=image_html(png or self.png(), f"{self.alt()} {self.words['still']}"),
+            image=self._still(png or self.png()),
             module=_packed(browser_module(self.module)),
             state=_packed(json.dumps(state, ensure_ascii=False)),
         )
+
+    def _still(self, png: bytes) -> str:
+        """HTML of what is shown until the module runs, and where it never does."""
+        return image_html(png, f"{self.alt()} {self.words['still']}")
 
     def __repr__(self) -> str:
         """Return the text alternative."""

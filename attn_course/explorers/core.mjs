@@ -217,6 +217,7 @@ class View {
     this.draw(this.numbers, state);
     for (const surface of this.surfaces) surface.paint();
     const said = this.parts.describe(this.numbers, state, this.t);
+    this.caption.hidden = !said;
     if (said === this.caption.textContent) return;
     if (this.caption.textContent) this.announce(said);
     this.caption.textContent = said;
@@ -247,6 +248,23 @@ class View {
     this.listen(select, "change", () => this.set({ [name]: JSON.parse(select.value) }));
     this.follow((state) => (select.value = JSON.stringify(state[name])));
     return labelled(label, select);
+  }
+
+  /** One of several texts (HTML from our own words), as radio buttons. The field is an index. */
+  radios({ name, label, options }) {
+    const group = make("fieldset", { className: "radios" });
+    group.append(make("legend", { className: "spoken", textContent: label }));
+    const family = `attn-${Math.random().toString(36).slice(2)}`;
+    const buttons = options.map((html, index) => {
+      const button = make("input", { type: "radio", name: family });
+      this.listen(button, "change", () => this.set({ [name]: index }));
+      const line = make("label", { className: "toggle" });
+      line.append(button, make("span", { innerHTML: html }));
+      group.append(line);
+      return button;
+    });
+    this.follow((state) => buttons.forEach((button, k) => (button.checked = state[name] === k)));
+    return group;
   }
 
   /** A check box for a field that is true or false. */
@@ -329,10 +347,11 @@ function tableButton(ui) {
   const read = () => ui.parts.tables(ui.numbers, ui.state, ui.t);
   const save = ui.button(ui.t("csv"), () => download(`${ui.root.dataset.explorer}.csv`, csv(read())));
   const fill = () => {
-    if (!place.hidden && ui.numbers) place.replaceChildren(...read().map(tableOf));
+    all.hidden = !read().length; // a question has no numbers
+    if (!place.hidden) place.replaceChildren(...read().map(tableOf));
   };
-  ui.follow(fill);
   const all = make("div", { className: "numbers" });
+  ui.follow(fill);
   all.append(button, save, place);
   return all;
 }
@@ -438,6 +457,13 @@ const STYLE = `
 .attn-ex .row { display: flex; flex-wrap: wrap; gap: .4em 1.4em; align-items: end; margin: .3em 0; }
 .attn-ex .row > .group, .attn-ex .row > .surface { flex: 1 1 18em; min-width: 0; }
 .attn-ex .control { display: inline-flex; flex-wrap: wrap; gap: .1em .6em; align-items: center; }
+.attn-ex [hidden] { display: none !important; }
+.attn-ex fieldset { border: 0; padding: 0; margin: .3em 0; min-width: 0; }
+.attn-ex .radios .toggle { display: flex; align-items: baseline; }
+.attn-ex .prompt p, .attn-ex .prompt pre { margin: .2em 0 .5em; }
+.attn-ex .reasons { display: grid; max-width: 46em; }
+.attn-ex .reasons > div { grid-area: 1 / 1; visibility: hidden; border-left: 4px solid var(--line); padding-left: .8em; }
+.attn-ex .reasons > .shown { visibility: visible; }
 .attn-ex .toggle { display: inline-flex; gap: .4em; align-items: center; min-height: 1.8em; }
 .attn-ex input[type=range] { width: 14em; max-width: 100%; accent-color: var(--accent); height: 1.8em; margin: 0; }
 .attn-ex input[type=checkbox], .attn-ex input[type=radio] { width: 1.1em; height: 1.1em; accent-color: var(--accent); margin: .2em; }

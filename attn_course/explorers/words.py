@@ -35,6 +35,32 @@ WORDS: dict[str, dict[str, str]] = {
         "{scaled_largest} with; the size of the softmax's gradient is {gradient} without and "
         "{scaled_gradient} with.",
     },
+    "Quiz": {
+        "title": "Question",
+        "options": "Options",
+        "answer": "Answer",
+        "right": "Right.",
+        "wrong": "Not quite.",
+        "choose": "Choose an option first.",
+        "option_allowed": "an option's index must lie between -1 and one below {count}, got {got}",
+    },
+    "Predict": {
+        "title": "Prediction",
+        "options": "Options",
+        "value": "Your prediction",
+        "value_in": "Your prediction ({unit})",
+        "exact": "exactly",
+        "confidence": "How sure are you?",
+        "commit": "Commit",
+        "uncommitted": "Commit before you run on: what you predict is kept.",
+        "committed": "Committed. Run on and see.",
+        "before": "You committed to this before.",
+        "choose": "Choose an option first.",
+        "closed": "this prediction is committed and stays as it was made",
+        "option_allowed": "an option's index must lie between -1 and one below {count}, got {got}",
+        "value_allowed": "the prediction must lie between {low} and {high}, got {got}",
+        "confidence_allowed": "the confidence must be one of {allowed} percent, got {got}",
+    },
 }
 
 

@@ -1,5 +1,6 @@
 """Pictures with words: heat maps, curves and views with sliders, without pyplot."""
 
+from attn_course.plots.calibration import calibration_plot
 from attn_course.plots.curves import learning_curves, line_plot
 from attn_course.plots.live import Choices, LiveFigure, Slider, live_figure, live_figures
 from attn_course.plots.maps import draw_map, head_maps, heat_map
@@ -13,6 +14,7 @@ __all__ = [
     "LiveFigure",
     "Picture",
     "Slider",
+    "calibration_plot",
     "draw_map",
     "entropy_by_head",
     "gradient_flow",

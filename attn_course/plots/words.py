@@ -22,6 +22,12 @@ WORDS = {
     "slider_static": "A view with sliders; move them in a running notebook. "
     "This is the view at {settings}.",
     "slider_error": "This setting could not be drawn: {error}",
+    "confidence": "confidence (%)",
+    "share_right": "predictions that held (%)",
+    "well_calibrated": "as often as you said",
+    "right_of": "{right} of {asked}",
+    "calibration_alt": "Share of predictions that held against confidence.",
+    "calibration_point": "at {confidence} % sure {right} of {asked}",
     "no_font": "□: no installed font has {missing}. Debian, Ubuntu, Colab: apt install "
     "fonts-noto-cjk fonts-noto-core, then restart the kernel",
 }

@@ -1,0 +1,84 @@
+"""What Quiz and Predict share: a question, and how it reads without a kernel."""
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import traitlets
+from markdown_it import MarkdownIt
+from matplotlib.figure import Figure
+
+from attn_course.explorers.base import STATE, Explorer
+from attn_course.plots.fonts import family_for
+from attn_course.questions import Question, example, get
+
+NONE = -1
+"""The index of no option."""
+_markdown = MarkdownIt("commonmark", {"html": False})
+
+
+class Asked(Explorer):
+    """A question, shown without a kernel as the text that it is.
+
+    Attributes:
+        asked: the question.
+    """
+
+    size = (7.0, 2.4)
+
+    question = traitlets.Unicode().tag(**STATE)
+    prompt = traitlets.Unicode().tag(**STATE)
+    choice = traitlets.Int(NONE).tag(**STATE)
+
+    asked: Question
+
+    def numbers(self) -> Mapping[str, np.ndarray]:
+        """A question has no numbers to compare."""
+        return {}
+
+    def _check(self, state: Mapping[str, Any]) -> str | None:
+        count = len(state["options"])
+        for name in ("choice", "answer"):
+            if not NONE <= state.get(name, NONE) < max(count, 0):
+                return self.t("option_allowed", count=count, got=state[name])
+        return None
+
+    def _describe(self) -> str:
+        return "\n".join(
+            [self.asked.prompt, *(f"  ○ {option.text}" for option in self.asked.options)]
+        )
+
+    def alt(self) -> str:
+        """The question and its options."""
+        return self._describe()
+
+    def _still(self, png: bytes) -> str:
+        items = "".join(f"<li>{inline(option.text)}</li>" for option in self.asked.options)
+        return f"{block(self.asked.prompt)}{f'<ul>{items}</ul>' if items else ''}"
+
+    def _draw(self, figure: Figure) -> None:
+        lines = [textwrap.fill(line, 84) for line in self._describe().split("\n")]
+        text = "\n".join(lines)
+        figure.set_size_inches(self.size[0], 0.3 + 0.22 * (1 + text.count("\n")))
+        figure.text(0.02, 0.5, text, va="center", family=family_for([text]), parse_math=False)
+
+
+def block(markdown: str) -> str:
+    """Markdown as HTML, raw HTML escaped."""
+    return _markdown.render(markdown).strip()
+
+
+def inline(markdown: str) -> str:
+    """Markdown of one line as HTML without a paragraph around it."""
+    return _markdown.renderInline(markdown)
+
+
+def question_of(question: str | Question | None, kind: str) -> Question:
+    """The question of this id, or a good example; ValueError for another kind."""
+    if question is None:
+        question = example(kind)
+    asked = get(question) if isinstance(question, str) else question
+    if not asked.kind.startswith(kind):
+        raise ValueError(f"question {asked.id!r} is a {asked.kind}, not a {kind}")
+    return asked
