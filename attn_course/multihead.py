@@ -4,12 +4,13 @@ b counts sequences, h heads, i queries, j keys, d the features of one head. Head
 after the other in the feature axis, (h d).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from typing import Protocol, runtime_checkable
 
 import torch
-from einops import rearrange, repeat
+from einops import einsum, rearrange, repeat
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
@@ -262,6 +263,46 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "b h 
     finally:
         for handle in handles:
             handle.remove()
+
+
+def fuse_value_output(
+    W_v: Float[Tensor, "d_in _"], W_o: Float[Tensor, "_ d_out"], num_heads: int
+) -> Float[Tensor, "h d_in d_out"]:
+    """Multiply out, for each head, its part of W_v and its part of W_o.
+
+    Between the two stands nothing but a weighted mean, so they act as one matrix:
+    Concat(A_1 X W_1^V, …) W^O = Σ_m A_m X (W_m^V W_m^O), of rank at most d (Elhage et al.
+    2021). Weights are drawn (in, out): `nn.Linear` stores them transposed.
+
+    Raises ValueError if the inner widths differ or cannot be cut evenly.
+    """
+    if W_v.shape[1] != W_o.shape[0]:
+        shapes = f"{tuple(W_v.shape)} and {tuple(W_o.shape)}"
+        raise ValueError(f"W_v (d_in, h d) and W_o (h d, d_out) do not fit: {shapes}")
+    check_divides("num_heads", num_heads, "h d", len(W_o))
+    values = rearrange(W_v, "d_in (h d) -> h d_in d", h=num_heads)
+    outputs = rearrange(W_o, "(h d) d_out -> h d d_out", h=num_heads)
+    return einsum(values, outputs, "h d_in d, h d d_out -> h d_in d_out")
+
+
+def ablate_heads(attention: "MultiHeadAttention", heads: Iterable[int]) -> "MultiHeadAttention":
+    """Return a copy of the attention in which these heads add nothing to the output.
+
+    What head m says passes through its d rows of W_o (in, out), so these become zeros; the
+    bias of W_o stays. Michel et al. 2019 silence heads in this way.
+
+    Raises ValueError for a head that there is not.
+    """
+    heads = set(heads)
+    missing = sorted(heads - set(range(attention.num_heads)))
+    if missing:
+        raise ValueError(f"heads are 0 … {attention.num_heads - 1}, there is no head {missing[0]}")
+    ablated = deepcopy(attention)
+    with torch.no_grad():
+        # nn.Linear stores W_o as (out, in): the rows spoken of are its columns
+        parts = ablated.W_o.weight.unflatten(1, (attention.num_heads, -1))  # (out, h, d), a view
+        parts[:, sorted(heads)] = 0.0
+    return ablated
 
 
 def check_divides(name: str, count: int, whole_name: str, whole: int) -> None:

@@ -260,6 +260,56 @@ def test_grouped_queries_equal_full_heads_with_repeated_weights(num_kv_heads, ne
     assert_same(grouped(x, x, x, need_weights=need_weights)[0], full(x, x, x)[0])
 
 
+# --- the output projection ----------------------------------------------------------------
+
+
+@given(b=size, i=size, h=size, d=size, seed=seed)
+@example(b=2, i=4, h=3, d=3, seed=0)
+def test_values_and_outputs_fuse_into_one_matrix_a_head(b, i, h, d, seed):
+    attention, x = ours(h * d, h), normal(b, i, h * d, seed=seed)
+    fused = multihead.fuse_value_output(attention.W_v.weight.T, attention.W_o.weight.T, h)
+    output, weights = attention(x, x, x)
+    # the weights of a row sum to one, so the bias of the values comes through whole
+    bias = attention.W_o(attention.W_v.bias)
+    assert_same(output, torch.einsum("bhij,bjm,hmo->bio", weights, x, fused) + bias)
+    assert all(torch.linalg.matrix_rank(matrix) <= d for matrix in fused)
+
+
+@pytest.mark.parametrize(
+    ("W_v", "W_o", "num_heads", "words"),
+    [
+        ((6, 4), (6, 5), 2, r"do not fit: \(6, 4\) and \(6, 5\)"),
+        ((6, 4), (4, 5), 3, "h d=4 is not divisible by num_heads=3"),
+    ],
+)
+def test_what_cannot_be_fused(W_v, W_o, num_heads, words):
+    with pytest.raises(ValueError, match=words):
+        multihead.fuse_value_output(torch.zeros(W_v), torch.zeros(W_o), num_heads)
+
+
+@pytest.mark.parametrize("heads", [[], [1], [2, 0], (0, 1, 2), range(1, 3), {2}])
+def test_ablated_heads_add_nothing(heads):
+    attention, x = ours(), normal(2, 4, 12, seed=18)
+    before = attention.W_o.weight.clone()
+    output, weights = multihead.ablate_heads(attention, heads)(x, x, x)
+    fused = multihead.fuse_value_output(attention.W_v.weight.T, attention.W_o.weight.T, 3)
+    # what is left: the other heads, and the biases of W_o and of their values
+    expected = attention.W_o.bias.expand_as(output)
+    for head in set(range(3)) - set(heads):
+        part = slice(4 * head, 4 * head + 4)
+        bias = attention.W_v.bias[part] @ attention.W_o.weight[:, part].T
+        expected = expected + weights[:, head] @ x @ fused[head] + bias
+    assert_same(output, expected)
+    assert torch.equal(attention.W_o.weight, before)
+    assert_same(weights, attention(x, x, x)[1])
+
+
+@pytest.mark.parametrize("heads", [[3], [-1], [0, 7]])
+def test_heads_that_there_are_not(heads):
+    with pytest.raises(ValueError, match=r"heads are 0 … 2, there is no head (3|-1|7)"):
+        multihead.ablate_heads(ours(), heads)
+
+
 # --- dropout ------------------------------------------------------------------------------
 
 

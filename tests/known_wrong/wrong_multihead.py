@@ -1,5 +1,7 @@
 """Multi-head attention as it was got wrong: heads, roles, batches, groups, positions, cache."""
 
+from copy import deepcopy
+
 import torch
 from torch import nn
 from wrong_versions import REJECTED, Wrong
@@ -24,6 +26,7 @@ DROPOUT = "test_multihead.test_dropout_in_training_only"
 SAMPLES = "test_multihead.test_samples_do_not_see_each_other"
 ROPE = "test_multihead_options.test_rope_turns_queries_and_keys_of_each_head_and_no_values"
 CACHED = "test_multihead_options.test_cached_equals_uncached"
+ABLATED = "test_multihead.test_ablated_heads_add_nothing"
 with_weights = {"need_weights": True}
 chunks = {
     "chunks": (2, 3, 2),
@@ -139,6 +142,26 @@ def rounded_to_float32(pairs):
         for target, source in pairs:
             if target is not None:
                 target.copy_(source.float())
+
+
+def fused_features_first(W_v, W_o, num_heads):
+    values = W_v.unflatten(1, (-1, num_heads)).permute(2, 0, 1)
+    return values @ W_o.unflatten(0, (-1, num_heads)).transpose(0, 1)
+
+
+def ablated_in_place(attention, heads):
+    columns = attention.W_o.weight.unflatten(1, (attention.num_heads, -1))
+    with torch.no_grad():
+        columns[:, list(heads)] = 0.0
+    return attention
+
+
+def rows_ablated(attention, heads):
+    ablated = deepcopy(attention)
+    rows = ablated.W_o.weight.unflatten(0, (attention.num_heads, -1))
+    with torch.no_grad():
+        rows[list(heads)] = 0.0
+    return ablated
 
 
 def plain_linear(d_in, d_out, *, bias=True):
@@ -269,6 +292,23 @@ MULTIHEAD = [
         "weights rounded to float32 on their way",
         {"multihead.copy_pairs": rounded_to_float32},
         "test_multihead.test_there_and_back_gives_the_same_weights_and_settings",
+    ),
+    Wrong(
+        "values and outputs fused with the heads in (d h) order",
+        {"multihead.fuse_value_output": fused_features_first},
+        "test_multihead.test_values_and_outputs_fuse_into_one_matrix_a_head",
+    ),
+    Wrong(
+        "heads ablated in the module that was given",
+        {"multihead.ablate_heads": ablated_in_place},
+        ABLATED,
+        {"heads": [1]},
+    ),
+    Wrong(
+        "outputs ablated in the place of heads",
+        {"multihead.ablate_heads": rows_ablated},
+        ABLATED,
+        {"heads": [1]},
     ),
     Wrong(
         "nn.Linear's own start",
