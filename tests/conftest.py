@@ -1,10 +1,12 @@
 """Shapes in the package's signatures are checked at run time, in every test."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import hypothesis
 import jaxtyping
 import pytest
+from chromium import driven_by_one_worker, launched
 
 SHAPED = (
     "attention blocks efficient generation losses masks models multihead norms positions primer"
@@ -32,3 +34,20 @@ def without_shape_checks() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """--store-pictures: keep what the explorers look like now as what they should look like."""
+    parser.addoption("--store-pictures", action="store_true")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whoever asks for the browser goes to the worker that has it."""
+    driven_by_one_worker([item for item in items if "browser" in getattr(item, "fixturenames", ())])
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium, one for all tests that look at a page."""
+    with launched() as chromium:
+        yield chromium

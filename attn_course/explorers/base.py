@@ -47,6 +47,8 @@ class Explorer(anywidget.AnyWidget):
     words = traitlets.Dict().tag(sync=True)
     about = traitlets.Dict().tag(sync=True)
 
+    _has_own_layout = False
+
     # ipywidgets 7 would show itself by this method and leave the still picture out
     _ipython_display_ = None
 
@@ -65,6 +67,14 @@ class Explorer(anywidget.AnyWidget):
             fields=list(self.trait_names(state=True)),
             **state,
         )
+        self._has_own_layout = "layout" not in state
+
+    def close(self) -> None:
+        """Take the view out of the page and out of the registry of widgets."""
+        layout = self.layout if self._has_own_layout else None
+        super().close()
+        if layout is not None:  # a widget of its own, which ipywidgets leaves behind
+            layout.close()
 
     @property
     def state(self) -> dict[str, Any]:

@@ -12,24 +12,13 @@ from queue import Empty, Queue
 from threading import Thread
 
 import pytest
+from chromium import driven_by_one_worker
 from lab_driver import LOAD_MS, Lab
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[2]
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-REQUIRED = "ATTN_COURSE_REQUIRE_BROWSER"
 ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+)/lab\S*\?token=(\w+)")
 
-# Chromium as root has no sandbox of its own; the rest keeps it from calling home.
-CHROMIUM_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 LAB_OPTIONS = [
     "--no-browser",
     "--ip=127.0.0.1",
@@ -39,27 +28,9 @@ LAB_OPTIONS = [
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One worker drives the browser; the others have no need to start it too."""
+    """All that is here goes to the worker with the browser, which also starts JupyterLab."""
     here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.xdist_group("browser"))
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Headless Chromium; without one the tests are skipped, or fail where they must run."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if program is None:
-        reason = f"there is no Chromium (none of {', '.join(BROWSERS)} on PATH)"
-        if os.environ.get(REQUIRED):
-            pytest.fail(f"{reason}, and {REQUIRED} is set")
-        pytest.skip(reason)
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=program, args=CHROMIUM_OPTIONS)
-        yield chromium
-        chromium.close()
+    driven_by_one_worker([item for item in items if here in item.path.parents])
 
 
 @pytest.fixture(scope="session")

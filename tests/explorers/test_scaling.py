@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+import torch
+import traitlets
+
+from attn_course.explorers import ScalingExplorer
+
+
+def close(got: dict, expected: dict) -> None:
+    assert got.keys() == expected.keys()
+    for name, values in expected.items():
+        np.testing.assert_allclose(got[name], values, atol=1e-5, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("state", [{}, {"d_k": 1}, {"d_k": 1024, "seed": 7}, {"d_k": 2, "seed": 1}])
+def test_the_browser_computes_the_same_for_random_vectors(computed, state):
+    widget = ScalingExplorer(**state)
+    close(computed(widget), dict(widget.numbers()))
+
+
+@pytest.mark.parametrize(("n_query", "n_key", "features"), [(1, 1, 1), (3, 5, 6), (2, 128, 24)])
+def test_the_browser_computes_the_same_for_given_vectors(computed, n_query, n_key, features):
+    generator = torch.Generator().manual_seed(n_key)
+    query = torch.randn(n_query, features, generator=generator)
+    key = 30 * torch.randn(n_key, features, generator=generator)
+    widget = ScalingExplorer(query, key)
+    assert widget.d_k == features
+    close(computed(widget), dict(widget.numbers()))
+
+
+def test_nan_and_infinities_are_carried_to_the_same_numbers(computed):
+    query = torch.tensor([[float("nan"), 1.0], [1.0, float("inf")]])
+    widget = ScalingExplorer(query, torch.eye(2))
+    close(computed(widget), dict(widget.numbers()))
+
+
+def test_one_more_feature_leaves_the_others_as_they_were():
+    small, large = (ScalingExplorer(d_k=d_k).numbers() for d_k in (2, 64))
+    for name in ("scaled_spread", "unscaled_entropy", "sizes"):
+        np.testing.assert_array_equal(small[name], large[name])
+    assert not np.array_equal(small["scaled_weights"], large["scaled_weights"])
+
+
+def test_dividing_keeps_the_spread_and_not_dividing_lets_it_grow_as_the_root():
+    numbers = ScalingExplorer().numbers()
+    np.testing.assert_allclose(numbers["scaled_spread"], 1, atol=0.35)
+    np.testing.assert_allclose(
+        numbers["unscaled_spread"], numbers["scaled_spread"] * np.sqrt(numbers["sizes"]), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("changes", [{"d_k": 3}, {"d_k": 0}, {"d_k": 2048}, {"seed": -1}])
+def test_both_sides_refuse_what_is_not_offered_in_the_same_words(refusals, changes):
+    python, browser = refusals(ScalingExplorer(), **changes)
+    assert python == browser != ""
+    assert str(next(iter(changes.values()))) in python
+
+
+def test_a_number_of_features_that_is_no_power_of_two_is_offered(refusals):
+    widget = ScalingExplorer(torch.ones(2, 6), torch.ones(3, 6))
+    assert refusals(widget, d_k=6) == ("", "")
+    assert refusals(widget, d_k=4) == ("", "")
+    assert all("1, 2, 4, 6" in said for said in refusals(widget, d_k=8))
+
+
+@pytest.mark.parametrize(
+    ("query", "key", "said"),
+    [
+        ([[1.0, 2.0]], None, "both query and key"),
+        ([[1.0, 2.0]], [[1.0, 2.0, 3.0]], r"\(n_key, 2\), got \(1, 3\)"),
+        ([1.0, 2.0], [[1.0, 2.0]], r"query must have 2 axes.*\(2,\)"),
+        ([[1.0], [1.0, 2.0]], [[1.0]], "equal rows"),
+        ([["a"]], [[1.0]], "must hold numbers"),
+        (torch.empty(0, 3), torch.ones(2, 3), r"none of them empty.*\(0, 3\)"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_refused_with_what_came(query, key, said):
+    with pytest.raises(traitlets.TraitError, match=said):
+        ScalingExplorer(query, key)
+
+
+def test_the_slider_answers_the_arrow_keys(opened):
+    view = opened(ScalingExplorer())
+    view.page.keyboard.press("Tab")
+    view.press("ArrowRight")
+    assert "At d_k = 128" in view.caption
+    view.press("Home")
+    assert "At d_k = 1 " in view.caption
+
+
+def test_other_keys_can_be_drawn(opened):
+    view = opened(ScalingExplorer())
+    before = view.caption
+    view.click("Draw other keys")
+    assert view.caption != before
+    assert "At d_k = 64" in view.caption
