@@ -1,0 +1,216 @@
+"""What holds for every explorer, in a page without a kernel."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from page_driver import View
+from PIL import Image
+
+import attn_course.explorers as explorers
+from attn_course.explorers import base
+from attn_course.explorers.words import WORDS, words_of
+
+NAMES = explorers.__all__
+HOME = Path(base.__file__).parent
+REFERENCES = Path(__file__).parent / "references"
+LIMIT = 30_000  # bytes of one file
+
+PAGES = [(1400, False), (1400, True), (380, False), (380, True)]
+FIRST_FOCUSABLE = """() => {
+    const able = document.querySelectorAll('.attn-ex :is(input, select, button, [tabindex="0"])');
+    const first = Array.from(able).find((one) => !one.disabled && one.offsetParent);
+    first.focus();
+    return first.tagName + " " + (first.type ?? first.getAttribute("role"));
+}"""
+# of every frame until two seconds are over: how many colours each canvas shows, and the height
+WATCH = """() => {
+    const seen = [];
+    const watch = () => {
+        const root = document.querySelector(".attn-ex");
+        const blank = Array.from(root.querySelectorAll("canvas")).some((canvas) => {
+            if (!canvas.width || !canvas.offsetParent) return false;
+            const { width, height } = canvas;
+            const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+            const pixels = new Uint32Array(data.buffer);
+            return pixels.every((pixel) => pixel === pixels[0]);
+        });
+        seen.push([blank, root.offsetHeight]);
+        globalThis.watching = requestAnimationFrame(watch);
+    };
+    globalThis.seen = seen;
+    watch();
+}"""
+BUTTON_AFTER = """() => {
+    document.body.append(Object.assign(document.createElement("button"), { id: "after" }));
+}"""
+CUT_OFF = """() => {
+    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    const edge = document.querySelector(".attn-ex").getBoundingClientRect().right;
+    const out = Array.from(document.querySelectorAll(".attn-ex *")).filter((one) =>
+        !one.closest(".scroll, .spoken, [hidden]") && one.offsetParent &&
+        one.getBoundingClientRect().right > edge + 1);
+    return [wide, out.map((one) => one.outerHTML.slice(0, 80))];
+}"""
+
+
+@pytest.fixture(params=NAMES)
+def widget(request, monkeypatch):
+    """Each explorer, as it opens without arguments."""
+    monkeypatch.setenv("ATTN_COURSE_PROGRESS", ":memory:")
+    return getattr(explorers, request.param)()
+
+
+def test_a_file_stays_small():
+    files = [*HOME.glob("*.mjs"), *(HOME / f"{mjs.stem}.py" for mjs in HOME.glob("*.mjs"))]
+    sizes = {file.name: file.stat().st_size for file in files if file.exists()}
+    assert {name: size for name, size in sizes.items() if size > LIMIT} == {}
+
+
+def test_every_word_that_is_used_stands_in_the_table(widget):
+    used = set()
+    shared = ["core.mjs", "charts.mjs", "base.py"]
+    for file in [*shared, f"{widget.module}.mjs", f"{widget.module}.py"]:
+        text = (HOME / file).read_text(encoding="utf-8")
+        used |= set(re.findall(r"""\bt\(\s*["'](\w+)["']""", text))
+        used |= set(re.findall(r"""words\[["'](\w+)["']\]""", text))
+    assert used - words_of(type(widget).__name__).keys() == set()
+
+
+def test_a_translation_replaces_every_word(widget, opened):
+    widget.words = {key: _shouted(value) for key, value in widget.words.items()}
+    view = opened(widget)
+    shown = view.page.evaluate("() => document.querySelector('.attn-ex').innerText")
+    for table in (WORDS["shared"], WORDS[type(widget).__name__]):
+        for text in table.values():
+            plain = max(re.split(r"\{\w+\}", text), key=len)
+            # whole phrases only: symbols and names of the field are no words
+            assert not (len(plain.split()) > 1 and plain.strip() in shown), plain
+
+
+def _shouted(text: str) -> str:
+    return re.sub(r"(\{\w+\})|([^{]+)", lambda part: part[1] or part[2].upper(), text)
+
+
+@pytest.mark.parametrize(("width", "dark"), PAGES)
+def test_axe_finds_nothing(widget, opened, width, dark):
+    view = opened(widget, width=width, dark=dark)
+    button = view.root.locator(".numbers > button").first
+    if button.is_visible():
+        button.click()
+        view.settle()
+    found = Axe().run(view.page, options={"rules": {"region": {"enabled": False}}})
+    said = [
+        (one["id"], [node["html"][:120] for node in one["nodes"]])
+        for one in found.response["violations"]
+        # the page around the view is the test's own
+        if one["id"] not in ("landmark-one-main", "page-has-heading-one")
+    ]
+    assert said == []
+
+
+def test_the_first_control_answers_an_arrow_key_at_once(widget, opened):
+    view = opened(widget)
+    for keys in (("ArrowRight", "ArrowDown"), ("ArrowLeft", "ArrowUp")):
+        view.page.evaluate(FIRST_FOCUSABLE)
+        view.page.evaluate(WATCH)
+        before = view.root.screenshot()
+        if any(_changes(view, key, before) for key in keys):
+            break
+    else:
+        pytest.fail("no arrow key changes what is seen")
+    frames = view.page.evaluate("() => { cancelAnimationFrame(watching); return seen; }")
+    assert not any(blank for blank, _ in frames)
+    assert len({height for _, height in frames}) == 1
+
+
+def _changes(view: View, key: str, before: bytes) -> bool:
+    view.press(key)
+    return view.root.screenshot() != before
+
+
+# kills: a control that keeps the Tab key; a view without a way out
+def test_the_tab_key_goes_through_and_out(widget, opened):
+    view = opened(widget)
+    view.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('button'), {id: 'after'}))"
+    )
+    view.page.evaluate(FIRST_FOCUSABLE)
+    visited = 0
+    while view.page.evaluate("document.activeElement.id") != "after":
+        hidden = view.page.evaluate(
+            "getComputedStyle(document.activeElement).outlineStyle === 'none'"
+            " && !document.activeElement.closest('.attn-ex')"
+        )
+        assert not hidden
+        view.press("Tab")
+        visited += 1
+        assert visited < 400
+    assert visited > 0
+
+
+@pytest.mark.parametrize(("width", "size"), [(380, "100%"), (1400, "200%"), (760, "200%")])
+def test_nothing_is_cut_off(widget, opened, width, size):
+    view = opened(widget, width=width)
+    view.page.evaluate(f"document.documentElement.style.fontSize = '{size}'")
+    view.settle()
+    assert view.page.evaluate(CUT_OFF) == [0, []]
+
+
+def test_no_request_leaves_the_page(widget, browser, tmp_path):
+    page = browser.new_page()
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    (tmp_path / "page.html").write_text(widget.html(), encoding="utf-8")
+    page.goto((tmp_path / "page.html").as_uri())
+    page.locator(".attn-ex").wait_for()
+    page.close()
+    assert [url for url in asked if not url.startswith(("file:", "blob:", "data:"))] == []
+
+
+def test_all_of_them_stand_on_one_page(opened, monkeypatch):
+    monkeypatch.setenv("ATTN_COURSE_PROGRESS", ":memory:")
+    view = opened(*(getattr(explorers, name)() for name in NAMES))
+    view.page.wait_for_function(f"document.querySelectorAll('.attn-ex').length === {len(NAMES)}")
+    found = view.page.evaluate(
+        "Array.from(document.querySelectorAll('.attn-ex'), (one) => one.dataset.explorer)"
+    )
+    assert found == NAMES
+
+
+def test_the_repr_says_what_is_shown_and_stays(widget):
+    assert repr(widget) == repr(widget)
+    assert "0x" not in repr(widget)
+    bundle = widget._repr_mimebundle_()
+    assert set(bundle) == {
+        "text/plain",
+        "text/html",
+        "image/png",
+        "application/vnd.jupyter.widget-view+json",
+    }
+
+
+@pytest.mark.parametrize(("width", "dark"), PAGES)
+def test_it_looks_like_the_stored_picture(widget, opened, tmp_path, width, dark, request):
+    view = opened(widget, width=width, dark=dark)
+    view.page.emulate_media(reduced_motion="reduce")
+    path = tmp_path / "now.png"
+    view.root.screenshot(path=path)
+    name = f"{type(widget).__name__}-{width}-{'dark' if dark else 'light'}.png"
+    now = _small(path)
+    if request.config.getoption("--store-pictures"):
+        REFERENCES.mkdir(exist_ok=True)
+        now.save(REFERENCES / name, optimize=True)
+    stored = Image.open(REFERENCES / name).convert("L")
+    # fonts differ between machines: size within a tenth, and shades on average
+    assert abs(now.height - stored.height) <= 0.1 * stored.height
+    both = (np.asarray(image.resize(stored.size), dtype=float) for image in (now, stored))
+    first, second = both
+    assert np.abs(first - second).mean() < 12
+
+
+def _small(path: Path) -> Image.Image:
+    picture = Image.open(path).convert("L")
+    return picture.resize((160, max(1, round(160 * picture.height / picture.width))))
