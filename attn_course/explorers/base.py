@@ -165,18 +165,21 @@ class Explorer(anywidget.AnyWidget):
 
 @cache
 def browser_module(name: str) -> str:
-    """Join the shared files and an explorer's own into the one module that a browser loads.
+    """Join the shared files, what else it imports and an explorer's own into one module.
 
     anywidget loads its module from an address of no folder, where a relative import fails.
     """
-    texts = [(_HERE / file).read_text(encoding="utf-8") for file in (*_SHARED, f"{name}.mjs")]
-    own = [_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts]
+    own = (_HERE / f"{name}.mjs").read_text(encoding="utf-8")
+    shared = dict.fromkeys([*_SHARED, *_IMPORTED.findall(own)])
+    texts = [*((_HERE / file).read_text(encoding="utf-8") for file in shared), own]
+    bare = [_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts]
     parts = ", ".join(_PARTS)
     ends = f"export {{ {parts}, stillModel }};\nexport default explorer({{ {parts} }});\n"
-    return "\n".join([*own, ends])
+    return "\n".join([*bare, ends])
 
 
 _IMPORT = re.compile(r"^import \{[^}]*\} from \"\./\w+\.mjs\";\n", re.MULTILINE)
+_IMPORTED = re.compile(r"^import \{[^}]*\} from \"\./(\w+\.mjs)\";$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const|function|class|async)", re.MULTILINE)
 
 

@@ -73,7 +73,8 @@ export class HeatMap extends Surface {
   /**
    * values: (rows, columns) nested lists. limits: values at both ends of the scale.
    * diverging: blue–white–red. seen(i, j): false draws the cell hatched. rowLabels,
-   * columnLabels: tokens. cursor: [i, j] or null.
+   * columnLabels: tokens. cursor: [i, j] or null. cross: outline its row and column too.
+   * legend: say what the ends of the scale mean.
    */
   show(data) {
     this.data = { limits: [0, 1], diverging: false, seen: null, ...data };
@@ -143,53 +144,94 @@ export class HeatMap extends Surface {
 
   drawMap(pen, width, height, colours) {
     if (!this.data) return;
-    const { values, limits, diverging, seen, rowLabels, columnLabels } = this.data;
+    const { cross, legend } = this.data;
+    this.layOut(pen, width, height);
+    const { left, top, rows, columns, cell } = this.area;
+    if (rows * columns > MANY) this.drawImage(pen);
+    this.drawCells(pen, cell, colours, rows * columns > MANY);
+    this.drawLabels(pen, cell, colours);
+    if (legend) this.drawLegend(pen, width, colours);
+    if (!this.cursor) return;
+    const [i, j] = this.cursor;
+    if (cross) {
+      outline(pen, left, top + i * cell, columns * cell, cell, colours, 1);
+      outline(pen, left + j * cell, top, cell, rows * cell, colours, 1);
+    }
+    outline(pen, left + j * cell, top + i * cell, cell, cell, colours);
+  }
+
+  // Where the cells lie. Names of columns that are wider than a cell are turned.
+  layOut(pen, width, height) {
+    const { values, rowLabels, columnLabels } = this.data;
     const [n, m, em] = [values.length, values[0].length, this.em];
-    const wide = Math.max(...(rowLabels ?? [n - 1]).map((text) => pen.measureText(text).width));
-    const left = Math.min(wide + 2 * em, width / 2.5);
-    const top = 2.6 * em;
-    const cell = Math.min((width - left - 2) / m, (height - top - 2) / n);
-    this.area = { left, top, width: cell * m, height: cell * n, rows: n, columns: m };
-    const scale = diverging ? BLUE_RED : VIRIDIS;
-    const part = (value) => (value - limits[0]) / (limits[1] - limits[0] || 1);
-    const fits = cell > 2.3 * em;
-    for (let i = 0; i < n; i++) {
-      for (let j = 0; j < m; j++) {
+    const left = Math.min(widest(pen, rowLabels ?? [n - 1]) + 2 * em, width / 2.5);
+    const cellBelow = (top) => Math.min((width - left - 2) / m, (height - top - 2) / n);
+    const long = columnLabels ? widest(pen, columnLabels) + 0.4 * em : 0;
+    const turned = long > cellBelow(2.6 * em);
+    const top = turned ? Math.min(long, height / 3) + 1.4 * em : 2.6 * em;
+    const cell = Math.max(cellBelow(top), 0);
+    this.area = { left, top, cell, turned, width: cell * m, height: cell * n, rows: n, columns: m };
+  }
+
+  colour(value) {
+    const { limits, diverging } = this.data;
+    const part = (value - limits[0]) / (limits[1] - limits[0] || 1);
+    return colourAt(part, diverging ? BLUE_RED : VIRIDIS);
+  }
+
+  // Many cells: a point each, drawn larger. A fill for each would take a frame or more.
+  drawImage(pen) {
+    const { left, top, width, height, rows, columns } = this.area;
+    const { values } = this.data;
+    const scale = Array.from({ length: 256 }, (_, k) => colourAt(k / 255, this.data.diverging ? BLUE_RED : VIRIDIS));
+    const [low, high] = this.data.limits;
+    const image = new ImageData(columns, rows);
+    for (let i = 0; i < rows; i++) {
+      for (let j = 0; j < columns; j++) {
+        const part = Math.round((255 * (values[i][j] - low)) / (high - low || 1));
+        image.data.set([...scale[Math.min(Math.max(part || 0, 0), 255)], 255], 4 * (i * columns + j));
+      }
+    }
+    pen.imageSmoothingEnabled = false;
+    pen.drawImage(canvasOf(image), left, top, width, height);
+  }
+
+  drawCells(pen, cell, colours, drawn) {
+    const { left, top, rows, columns } = this.area;
+    const { values, seen } = this.data;
+    const fits = cell > 2.3 * this.em;
+    for (let i = 0; i < rows; i++) {
+      for (let j = 0; j < columns; j++) {
         const [x, y] = [left + j * cell, top + i * cell];
         if (seen && !seen(i, j)) hatch(pen, x, y, cell, colours);
         else if (Number.isNaN(values[i][j])) unknown(pen, x, y, cell, colours);
-        else {
-          const colour = colourAt(part(values[i][j]), scale);
-          pen.fillStyle = `rgb(${colour})`;
-          pen.fillRect(x, y, cell + 0.4, cell + 0.4);
-          if (fits) {
-            const [r, g, b] = colour;
-            pen.fillStyle = 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000" : "#fff";
-            pen.textAlign = "center";
-            pen.fillText(show(values[i][j], 2), x + cell / 2, y + cell / 2, cell - 4);
-          }
-        }
+        else if (!drawn) this.drawCell(pen, x, y, cell, values[i][j], fits);
       }
     }
-    this.drawLabels(pen, cell, colours, rowLabels, columnLabels);
-    if (this.cursor) outline(pen, left + this.cursor[1] * cell, top + this.cursor[0] * cell, cell, colours);
   }
 
-  drawLabels(pen, cell, colours, rowLabels, columnLabels) {
-    const { left, top, rows, columns } = this.area;
+  drawCell(pen, x, y, cell, value, fits) {
+    const colour = this.colour(value);
+    pen.fillStyle = `rgb(${colour})`;
+    pen.fillRect(x, y, cell + 0.4, cell + 0.4);
+    if (!fits) return;
+    const [r, g, b] = colour;
+    pen.fillStyle = 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000" : "#fff";
+    pen.textAlign = "center";
+    pen.fillText(show(value, 2), x + cell / 2, y + cell / 2, cell - 4);
+  }
+
+  drawLabels(pen, cell, colours) {
+    const { left, top, rows, turned } = this.area;
     const em = this.em;
     pen.fillStyle = colours.ink;
     pen.textAlign = "right";
     for (let i = 0; i < rows; i += Math.ceil((1.1 * em) / cell)) {
-      pen.fillText(rowLabels?.[i] ?? i, left - 0.3 * em, top + (i + 0.5) * cell, left - 1.5 * em);
+      const text = shorten(pen, this.data.rowLabels?.[i] ?? i, left - 1.5 * em);
+      pen.fillText(text, left - 0.3 * em, top + (i + 0.5) * cell);
     }
-    pen.textAlign = "center";
-    const widest = Math.max(...Array.from({ length: columns }, (_, j) => pen.measureText(columnLabels?.[j] ?? j).width));
-    const every = widest + 0.4 * em > 3 * cell ? Math.ceil((widest + 0.4 * em) / cell) : Math.ceil(em / cell);
-    for (let j = 0; j < columns; j += every) {
-      const room = Math.max(every * cell - 0.2 * em, em);
-      pen.fillText(columnLabels?.[j] ?? j, left + (j + 0.5) * cell, top - 0.8 * em, room);
-    }
+    if (turned) this.drawTurned(pen, cell);
+    else this.drawLevel(pen, cell);
     pen.fillStyle = colours.soft;
     pen.textAlign = "left";
     pen.fillText(this.columns, left, 0.6 * em);
@@ -200,6 +242,66 @@ export class HeatMap extends Surface {
     pen.fillText(this.rows, 0, 0);
     pen.restore();
   }
+
+  drawLevel(pen, cell) {
+    const { left, top, columns } = this.area;
+    const texts = Array.from({ length: columns }, (_, j) => this.data.columnLabels?.[j] ?? j);
+    const every = Math.ceil((widest(pen, texts) + 0.4 * this.em) / cell);
+    pen.textAlign = "center";
+    for (let j = 0; j < columns; j += every) {
+      pen.fillText(texts[j], left + (j + 0.5) * cell, top - 0.8 * this.em);
+    }
+  }
+
+  drawTurned(pen, cell) {
+    const { left, top, columns } = this.area;
+    pen.textAlign = "left";
+    for (let j = 0; j < columns; j += Math.ceil((1.1 * this.em) / cell)) {
+      pen.save();
+      pen.translate(left + (j + 0.5) * cell, top - 0.3 * this.em);
+      pen.rotate(-Math.PI / 2);
+      pen.fillText(shorten(pen, this.data.columnLabels[j], top - 1.6 * this.em), 0, 0);
+      pen.restore();
+    }
+  }
+
+  drawLegend(pen, width, colours) {
+    const [em, [low, high]] = [this.em, this.data.limits];
+    const after = pen.measureText(show(high, 2)).width + 0.3 * em;
+    const [from, to] = [width - after - 4.5 * em, width - after - 0.3 * em];
+    const free = this.area.left + pen.measureText(this.columns).width;
+    if (from - pen.measureText(show(low, 2)).width < free + em) return;
+    for (let x = from; x < to; x++) {
+      pen.fillStyle = `rgb(${this.colour(low + ((high - low) * (x - from)) / (to - from))})`;
+      pen.fillRect(x, 0.2 * em, 1.4, 0.8 * em);
+    }
+    pen.fillStyle = colours.soft;
+    pen.textAlign = "left";
+    pen.fillText(show(high, 2), to + 0.3 * em, 0.6 * em);
+    pen.textAlign = "right";
+    pen.fillText(show(low, 2), from - 0.3 * em, 0.6 * em);
+  }
+}
+
+const MANY = 1024; // cells
+
+const widest = (pen, texts) => Math.max(...Array.from(texts, (text) => pen.measureText(text).width));
+
+/** A text that is cut, between letters, so that it is no wider than `room`. */
+export function shorten(pen, text, room) {
+  const whole = String(text);
+  if (pen.measureText(whole).width <= room) return whole;
+  const start = whole.slice(0, 64); // wider than any room
+  const letters = Intl.Segmenter ? Array.from(new Intl.Segmenter().segment(start), (at) => at.segment) : [...start];
+  while (letters.length > 1 && pen.measureText(`${letters.join("")}…`).width > room) letters.pop();
+  return `${letters.join("")}…`;
+}
+
+/** A canvas of its own that holds an image, to be drawn at any size. */
+export function canvasOf(image) {
+  const canvas = make("canvas", { width: image.width, height: image.height });
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return canvas;
 }
 
 function hatch(pen, x, y, cell, colours) {
@@ -221,11 +323,11 @@ function unknown(pen, x, y, cell, colours) {
   pen.fillText("NaN", x + cell / 2, y + cell / 2, cell);
 }
 
-function outline(pen, x, y, cell, colours) {
-  for (const [colour, width] of [[colours.paper, 5], [colours.ink, 2.5]]) {
+export function outline(pen, x, y, width, height, colours, thick = 2.5) {
+  for (const [colour, wide] of [[colours.paper, 2 * thick], [colours.ink, thick]]) {
     pen.strokeStyle = colour;
-    pen.lineWidth = width;
-    pen.strokeRect(x, y, cell, cell);
+    pen.lineWidth = wide;
+    pen.strokeRect(x, y, width, height);
   }
 }
 

@@ -25,7 +25,13 @@ export function unpack({ shape, data }) {
 }
 
 /** The bytes behind base64 text. */
-export const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+export function bytesOf(text) {
+  const letters = atob(text);
+  const bytes = new Uint8Array(letters.length);
+  // a loop: megabytes through Uint8Array.from take a tenth of a second
+  for (let k = 0; k < bytes.length; k++) bytes[k] = letters.charCodeAt(k);
+  return bytes;
+}
 
 /** Sum of products of two vectors, of their first `count` features. */
 export function dot(a, b, count = a.length) {

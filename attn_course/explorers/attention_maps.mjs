@@ -1,0 +1,158 @@
+// Attention maps as Python packs them (attention_maps.py), and thumbnails of all heads.
+
+import { bytesOf, show, unpack } from "./core.mjs";
+import { Surface, canvasOf, colourAt, outline } from "./charts.mjs";
+
+// the code of NaN
+const NAN = 255;
+// code = 254 √weight: fine steps where weights are small, as most are
+const WEIGHTS = Array.from({ length: 256 }, (_, code) => (code === NAN ? NaN : (code / 254) ** 2));
+
+const opened = new WeakMap(); // decoding megabytes once, not at each step
+
+/** { codes, entropy, tops } of a group { shape, data, entropy }: see attention_maps.py. */
+export function mapsOf(group) {
+  if (!opened.has(group)) {
+    const [codes, entropy] = [bytesOf(group.data), unpack(group.entropy).values];
+    const [heads, rows, columns] = group.shape;
+    const tops = Array.from({ length: heads }, (_, at) => {
+      let top = 0;
+      for (let k = at * rows * columns; k < (at + 1) * rows * columns; k++) {
+        if (codes[k] > top && codes[k] !== NAN) top = codes[k];
+      }
+      return WEIGHTS[top];
+    });
+    opened.set(group, { codes, entropy, tops });
+  }
+  return opened.get(group);
+}
+
+/** Where the map of a head stands among all of a group. */
+export const headAt = ({ heads }, layer, head) =>
+  heads.slice(0, layer).reduce((sum, count) => sum + count, head);
+
+/** The weights (i, j) of one head. */
+export function weightsOf(group, at) {
+  const [, rows, columns] = group.shape;
+  const { codes } = mapsOf(group);
+  return Array.from({ length: rows }, (_, i) =>
+    Array.from({ length: columns }, (_, j) => WEIGHTS[codes[(at * rows + i) * columns + j]]));
+}
+
+/** The mean over queries of the entropy of each head, in nats. */
+export function headEntropies(group) {
+  const [heads, rows] = group.shape;
+  const { entropy } = mapsOf(group);
+  const mean = (at) => entropy.subarray(at * rows, (at + 1) * rows).reduce((sum, one) => sum + one, 0) / rows;
+  return Array.from({ length: heads }, (_, at) => mean(at));
+}
+
+/** Thumbnails of all heads, a row for each layer; onPick(layer, head) by arrow key or click. */
+export class Mosaic extends Surface {
+  constructor(ui, { label, height, onPick }) {
+    super(ui, label, height, (...all) => this.drawAll(...all));
+    Object.assign(this, { onPick, pictures: null });
+    const { canvas } = this;
+    canvas.tabIndex = 0;
+    canvas.setAttribute("role", "application");
+    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+    ui.listen(canvas, "keydown", (event) => {
+      const { heads } = this.group;
+      const [down, right] = moves[event.key] ?? [0, { Home: -Infinity, End: Infinity }[event.key]];
+      if (right === undefined) return;
+      event.preventDefault();
+      const layer = Math.min(Math.max(this.layer + down, 0), heads.length - 1);
+      onPick(layer, Math.min(Math.max(this.head + right, 0), heads[layer] - 1));
+    });
+    ui.listen(canvas, "click", (event) => {
+      const { left, top, wide, high } = this.area;
+      const layer = Math.floor((event.offsetY - top) / high);
+      const head = Math.floor((event.offsetX - left) / wide);
+      if (head >= 0 && head < this.group.heads[layer]) onPick(layer, head);
+    });
+  }
+
+  /** group: packed maps. entropy: a number below each. stretch: each to its largest weight. */
+  show({ group, layer, head, entropy, stretch }) {
+    Object.assign(this, { group, layer, head, entropy, stretch });
+    const at = headAt(group, layer, head);
+    this.label(this.ui.t("head_label", {
+      layer, head, layers: group.heads.length, entropy: show(entropy[at], 2),
+    }));
+  }
+
+  drawAll(pen, width, height, colours) {
+    if (!this.group) return;
+    const { em, group } = this;
+    const [, rows, columns] = group.shape;
+    const [left, top] = [2.4 * em, 2.2 * em];
+    const wide = (width - left) / Math.max(...group.heads);
+    const high = (height - top) / group.heads.length;
+    this.area = { left, top, wide, high };
+    const scale = Math.min((wide - 6) / columns, (high - 1.1 * em - 4) / rows);
+    this.paintPictures();
+    pen.imageSmoothingQuality = "high";
+    pen.fillStyle = colours.soft;
+    pen.textAlign = "left";
+    pen.fillText(this.ui.t("heads_axis"), left, 0.5 * em);
+    pen.fillText(this.ui.t("layers_axis"), 0, 0.5 * em, left);
+    pen.textAlign = "center";
+    for (let head = 0; head < Math.max(...group.heads); head++) {
+      pen.fillText(head, left + (head + 0.5) * wide, 1.6 * em);
+    }
+    group.heads.forEach((count, layer) => {
+      pen.fillStyle = colours.soft;
+      pen.fillText(layer, 1.2 * em, top + (layer + 0.4) * high);
+      for (let head = 0; head < count; head++) {
+        const size = [columns * scale, rows * scale];
+        const x = left + (head + 0.5) * wide - size[0] / 2;
+        const y = top + layer * high + 3;
+        this.drawOne(pen, layer, head, x, y, size, colours);
+      }
+    });
+  }
+
+  drawOne(pen, layer, head, x, y, [width, height], colours) {
+    const [, rows, columns] = this.group.shape;
+    pen.imageSmoothingEnabled = columns > width; // shrunk: smooth; enlarged: squares
+    pen.drawImage(this.pictures, head * columns, layer * rows, columns, rows, x, y, width, height);
+    if (layer === this.layer && head === this.head) outline(pen, x - 1, y - 1, width + 2, height + 2, colours);
+    const text = show(this.entropy[headAt(this.group, layer, head)], 2);
+    if (pen.measureText(text).width > this.area.wide) return;
+    pen.fillStyle = colours.ink;
+    pen.fillText(text, x + width / 2, y + height + 0.75 * this.em);
+  }
+
+  // All maps in one image, made anew only when another group is shown.
+  paintPictures() {
+    const { group, stretch } = this;
+    if (this.painted?.group === group && this.painted.stretch === stretch) return;
+    this.painted = { group, stretch };
+    const [, rows, columns] = group.shape;
+    const { codes, tops } = mapsOf(group);
+    const wide = Math.max(...group.heads) * columns;
+    const image = new ImageData(wide, group.heads.length * rows);
+    const pixels = new Uint32Array(image.data.buffer);
+    let [at, from] = [0, 0];
+    group.heads.forEach((count, layer) => {
+      for (let head = 0; head < count; head++) {
+        const colours = palette(stretch ? tops[at++] : 1);
+        for (let i = 0; i < rows; i++) {
+          const to = (layer * rows + i) * wide + head * columns;
+          for (let j = 0; j < columns; j++) pixels[to + j] = colours[codes[from++]];
+        }
+      }
+    });
+    this.pictures = canvasOf(image);
+  }
+}
+
+// The colour of each code, as the four bytes of a pixel.
+function palette(top) {
+  const bytes = new Uint8ClampedArray(1024);
+  WEIGHTS.forEach((weight, code) => {
+    const colour = code === NAN ? [179, 38, 30] : colourAt(weight / (top || 1));
+    bytes.set([...colour, 255], 4 * code);
+  });
+  return new Uint32Array(bytes.buffer);
+}
