@@ -19,6 +19,11 @@ _COMMANDS = {
     ),
     "lab": ("attn_course.lab", "command", "Open JupyterLab at a chapter."),
     "progress": ("attn_course.cli", "progress", "Show which exercises you have passed."),
+    "grade": (
+        "attn_course.grading.command",
+        "command",
+        "Grade a folder of submissions.",
+    ),
     "build": ("attn_course.authoring.command", "build", "Write the notebooks from chapters/."),
 }
 

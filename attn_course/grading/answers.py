@@ -83,7 +83,7 @@ def _pieces(source: str, scaffold: Scaffold, notes: list[str]) -> list[Piece]:
     lines = source.split("\n")
     starts = [(mark.line, task) for mark, task in known] or [(0, None)]
     if len({task.name for _, task in known}) > 1:
-        notes.append(f"one cell answers exercises {', '.join(t.number for _, t in known)}")
+        notes.append(f"one cell answers {len(known)} exercises")
     pieces: list[Piece] = []
     for k, (_, task) in enumerate(starts):
         first = starts[k][0] if k else 0
@@ -112,12 +112,12 @@ def _join_split(pieces: Sequence[Piece], notes: list[str]) -> list[Piece]:
     k = 0
     while k < len(pieces):
         piece, taken = pieces[k], 1
-        if piece.task and not _is_stub(piece) and not defines(piece.source, piece.task.name):
+        if piece.task and not defines(piece.source, piece.task.name):
             taken = _parts(pieces, k)
             if taken > 1:
+                notes.append(f"the answer to {piece.task.number} is split into {taken} cells")
                 text = "\n".join(part.source for part in pieces[k : k + taken])
                 piece = replace(piece, source=text)
-                notes.append(f"the answer to {piece.task.number} is split into {taken} cells")
         joined.append(piece)
         k += taken
     return joined
@@ -138,10 +138,10 @@ def _parts(pieces: Sequence[Piece], start: int) -> int:
 
 def _is_stub(piece: Piece) -> bool:
     task = piece.task
-    return task is not None and normal_form(piece.source) in (normal_form(task.stub), "", _NOTHING)
-
-
-_NOTHING = normal_form("# nothing")
+    return task is not None and normal_form(piece.source) in (
+        normal_form(task.stub),
+        normal_form(""),
+    )
 
 
 def _one_each(pieces: Sequence[Piece], notes: list[str]) -> list[Piece]:

@@ -72,9 +72,7 @@ def defined_names(source: str) -> frozenset[str]:
     table = _symbols(source)
     if table is None:
         return frozenset()
-    return frozenset(
-        s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()
-    )
+    return frozenset(_bound(table))
 
 
 def needed_names(source: str) -> frozenset[str]:
@@ -82,7 +80,6 @@ def needed_names(source: str) -> frozenset[str]:
     top = _symbols(source)
     if top is None:
         return frozenset()
-    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
     needed, tables = set[str](), [top]
     while tables:
         table = tables.pop()
@@ -92,7 +89,7 @@ def needed_names(source: str) -> frozenset[str]:
             for symbol in table.get_symbols()
             if symbol.is_referenced() and (symbol.is_global() or table is top)
         }
-    return frozenset(needed - bound)
+    return frozenset(needed - _bound(top))
 
 
 def defines(source: str, name: str) -> bool:
@@ -111,7 +108,7 @@ def without_tools(source: str) -> str:
         return source
     lines = source.split("\n")
     for node in tree.body:
-        if isinstance(node, ast.Expr) and _is_tool_call(node.value) and _alone(node, lines):
+        if _only_calls_tools(node) and _alone(node, lines):
             first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
             lines[first : last + 1] = ["#"] * (last - first + 1)
     return "\n".join(lines)
@@ -207,6 +204,10 @@ def _symbols(source: str) -> symtable.SymbolTable | None:
         return None
 
 
+def _bound(table: symtable.SymbolTable) -> set[str]:
+    return {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported()}
+
+
 def _comment_lines(source: str) -> set[int] | None:
     """The lines that hold a comment alone, None where the text is no code."""
     found = set()
@@ -222,6 +223,12 @@ def _comment_lines(source: str) -> set[int] | None:
 def _number(text: str) -> str:
     major, minor = text.split(".")
     return f"{int(major)}.{int(minor)}"
+
+
+def _only_calls_tools(node: ast.stmt) -> bool:
+    if isinstance(node, ast.ImportFrom):
+        return node.module == "attn_course" and {a.name for a in node.names} <= _TOOLS
+    return isinstance(node, ast.Expr) and _is_tool_call(node.value)
 
 
 def _is_tool_call(node: ast.expr) -> bool:

@@ -1,0 +1,172 @@
+"""`attn-course grade`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+from tqdm import tqdm
+
+from attn_course.course import find_chapter
+from attn_course.grading.records import Settings
+from attn_course.grading.run import Job, Progress, Result, grade
+from attn_course.grading.state import StorageError
+from attn_course.grading.workers import ClusterError
+
+SANDBOXES = ("bubblewrap", "docker", "podman", "none")
+_DEFAULTS = Settings()
+
+
+class Bar(Progress):
+    """Progress bars with the time left, on standard error."""
+
+    def __init__(self) -> None:
+        self._bar: tqdm | None = None
+
+    def begin(self, what: str, total: int, done: int = 0) -> None:
+        """Show a bar; what is known from earlier does not count for the time left."""
+        unit = "file" if what == "reading" else "submission"
+        self._bar = tqdm(desc=what, total=total, initial=done, unit=f" {unit}", file=sys.stderr)
+
+    def step(self) -> None:
+        """Advance the bar."""
+        if self._bar is not None:
+            self._bar.update()
+
+    def end(self) -> None:
+        """Leave the bar where it is."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _chapters(_context: click.Context, _option: click.Parameter, names: tuple[str, ...]):
+    try:
+        return tuple(sorted({find_chapter(name).number for name in names}))
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+@click.command("grade", context_settings={"show_default": True})
+@click.argument("submissions", type=click.Path(path_type=Path, exists=True))
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="The folder for the results. Running again with it continues.",
+)
+@click.option(
+    "--chapter",
+    "chapters",
+    multiple=True,
+    callback=_chapters,
+    metavar="CHAPTER",
+    help="Grade this chapter only; may be repeated. Without it: all that came in.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    default=os.cpu_count() or 1,
+    help="How many submissions run at once.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1),
+    default=_DEFAULTS.timeout,
+    help="Seconds that one cell may take.",
+)
+@click.option(
+    "--total-timeout",
+    type=click.FloatRange(1),
+    default=_DEFAULTS.total_timeout,
+    help="Seconds that one notebook may take.",
+)
+@click.option(
+    "--memory",
+    type=click.IntRange(512),
+    default=_DEFAULTS.memory_mb,
+    help="Megabytes of memory for one notebook.",
+)
+@click.option(
+    "--sandbox",
+    type=click.Choice(SANDBOXES),
+    default=_DEFAULTS.sandbox,
+    help="What the answers run in. `none` lets them do whatever you can do.",
+)
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Send the submissions to the Dask cluster at tcp://HOST:PORT.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(0),
+    show_default=False,
+    help="Draw the hidden inputs from this seed. Default: the folder's, or a fresh one.",
+)
+@click.option("--regrade", is_flag=True, help="Grade again what is graded already.")
+def command(
+    submissions: Path,
+    out: Path,
+    chapters: tuple[str, ...],
+    jobs: int,
+    timeout: float,
+    total_timeout: float,
+    memory: int,
+    sandbox: str,
+    scheduler: str | None,
+    seed: int | None,
+    regrade: bool,
+) -> None:
+    """Grade the notebooks in SUBMISSIONS, a folder, a zip archive or one notebook.
+
+    Understood are students' folders, flat files named as Canvas, Moodle, Blackboard or
+    Brightspace name them, and nbgrader's submitted/<student>/<assignment>/. Results, feedback
+    and report.html are written to the folder of --out.
+    """
+    settings = Settings(
+        sandbox=sandbox, timeout=timeout, total_timeout=total_timeout, memory_mb=memory
+    )
+    job = Job(submissions, out, chapters, jobs, settings, seed, scheduler, regrade)
+    try:
+        executor = _executor(settings, local=scheduler is None)
+        result = grade(job, executor, Bar())
+    except (ValueError, ClusterError) as error:
+        raise click.ClickException(str(error)) from None
+    except StorageError as error:
+        raise click.ClickException(
+            f"the results cannot be written: {error}. Everything finished is kept; make room "
+            "and run the same command again."
+        ) from None
+    except KeyboardInterrupt:
+        click.echo(
+            "\nStopped. Everything finished is kept; run the same command to go on.", err=True
+        )
+        sys.exit(130)
+    _tell(result, out, sandbox)
+
+
+def _executor(settings: Settings, local: bool):
+    """What runs a notebook; the sandbox is tried at once, where it is needed on this machine."""
+    from attn_course.grading import execute
+
+    if local:
+        execute.probe(settings)
+    return execute.execute
+
+
+def _tell(result: Result, out: Path, sandbox: str) -> None:
+    data = result.record.data
+    if sandbox == "none":
+        click.echo("The answers ran WITHOUT a sandbox; every report says so.", err=True)
+    click.echo(
+        f"{result.graded} submissions graded, {result.known} known from before. "
+        f"Report: {out / 'report.html'}"
+    )
+    click.echo(f"{data['account']}.")
+    if result.failed:
+        raise click.ClickException(
+            f"the grader itself failed on {result.failed} submissions, which report.html lists "
+            "under what needs a human; the same command tries them again"
+        )

@@ -1,0 +1,130 @@
+"""The tables: grades.csv, summary.csv, and what Canvas and Moodle import.
+
+Names, messages and mistakes come from students. A spreadsheet takes a cell that begins like a
+formula for one, quoted or not: such a cell gets an apostrophe in front, which it shows as text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from attn_course.course import find_chapter
+from attn_course.grading.record import Record
+
+GRADES = (
+    "student",
+    "chapter",
+    "exercise",
+    "points",
+    "max_points",
+    "status",
+    "mistake",
+    "message",
+)
+"""The columns of grades.csv."""
+
+# the last four are the same signs in full width, which some spreadsheets fold
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", "＝", "＋", "－", "＠")
+
+
+def grades_csv(record: Record) -> str:
+    """A row for every student and exercise."""
+    rows = (
+        (
+            v.student,
+            v.chapter,
+            v.exercise,
+            _number(v.points),
+            _number(v.max_points),
+            v.status,
+            v.mistake or "",
+            v.message,
+        )
+        for v in record.verdicts
+    )
+    return _table(GRADES, rows)
+
+
+def summary_csv(record: Record) -> str:
+    """A row for every student: points in each chapter, and in all.
+
+    What a chapter is worth leaves its optional exercises out; their points come on top.
+    """
+    chapters = record.chapters
+    header = ["student", *(f"chapter_{c}" for c in chapters), "points", "max_points"]
+    most = sum(record.max_points(chapter) for chapter in chapters)
+    rows = []
+    for student in record.students:
+        points = [record.points(student, chapter) for chapter in chapters]
+        rows.append([student, *map(_number, points), _number(sum(points)), _number(most)])
+    return _table(header, rows)
+
+
+def canvas_csv(record: Record) -> str:
+    """Canvas's gradebook: a column for each chapter, students by Canvas's own number.
+
+    Students whose files did not come from Canvas are named as their login, if they are at all.
+    """
+    header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
+    header += [chapter_title(chapter) for chapter in record.chapters]
+    worth = [_number(record.max_points(chapter)) for chapter in record.chapters]
+    rows: list[Sequence[str]] = [["    Points Possible", "", "", "", "", *worth]]
+    for student in record.students:
+        known = record.data["students"][student]
+        from_canvas = known["platform"] == "canvas"
+        identity = [known["platform_id"], "", ""] if from_canvas else ["", "", student]
+        points = [_number(record.points(student, chapter)) for chapter in record.chapters]
+        rows.append([student, *identity, "", *points])
+    return _table(header, rows)
+
+
+def moodle_csv(record: Record, chapter: str) -> str:
+    """Moodle's grading worksheet for one chapter's assignment: those whose files came from there.
+
+    The three columns that Moodle cannot do without are the identifier, the grade and the time
+    of the last change, which may be empty.
+    """
+    header = ("Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)")
+    header += ("Feedback comments",)
+    rows = []
+    for student in record.students:
+        known = record.data["students"][student]
+        if known["platform"] == "moodle":
+            name = student.removesuffix(f" {known['platform_id']}")
+            comments = [
+                f"{v.exercise}: {v.status}, {_number(v.points)} of {_number(v.max_points)}"
+                for v in record.by_submission.get((student, chapter), ())
+            ]
+            points = _number(record.points(student, chapter))
+            worth = _number(record.max_points(chapter))
+            identifier = f"Participant {known['platform_id']}"
+            rows.append((identifier, name, points, worth, "-", "; ".join(comments)))
+    return _table(header, rows)
+
+
+def chapter_title(chapter: str) -> str:
+    """`03 Scaled dot-product attention`; the bare number where the course has no such chapter."""
+    try:
+        return f"{chapter} {find_chapter(chapter).title}"
+    except ValueError:
+        return chapter or "no chapter"
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    text = io.StringIO()
+    # everything quoted: a semicolon separates in some countries' spreadsheets
+    writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([_harmless(cell) for cell in row] for row in rows)
+    return text.getvalue()
+
+
+def _harmless(cell: str) -> str:
+    text = cell.replace("\r", "")
+    return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}".rstrip("0").rstrip(".")

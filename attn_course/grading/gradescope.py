@@ -1,0 +1,35 @@
+"""Gradescope's results.json for one student."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from attn_course.grading.record import Record
+
+
+def results_json(record: Record, student: str) -> str:
+    """All exercises of a student as Gradescope's tests, visible, with their messages as text."""
+    rows = [v for v in record.verdicts if v.student == student and v.exercise]
+    tests: list[dict[str, Any]] = [
+        {
+            "name": f"Exercise {record.numbers[v.chapter, v.exercise]}: {v.exercise}",
+            "number": record.numbers[v.chapter, v.exercise],
+            "score": v.points,
+            # points of an optional exercise come on top of what can be reached
+            "max_score": 0 if (v.chapter, v.exercise) in record.optional else v.max_points,
+            "status": "passed" if v.status == "ok" else "failed",
+            "output": f"{v.status}. {v.message}".strip(),
+            "output_format": "text",
+            "visibility": "visible",
+        }
+        for v in rows
+    ]
+    results = {
+        "score": sum(v.points for v in rows),
+        "output": "" if rows else "No chapter of the course was found in what was handed in.",
+        "output_format": "text",
+        "visibility": "visible",
+        "tests": tests,
+    }
+    return json.dumps(results, indent=1, ensure_ascii=False)

@@ -1,0 +1,84 @@
+"""The pages: feedback for a student, the report for the instructor. Everything is escaped."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from attn_course.grading import review
+from attn_course.grading.csvs import chapter_title
+from attn_course.grading.record import Record
+from attn_course.grading.records import STATUSES
+from attn_course.grading.text import slug
+
+_WORDS = {
+    "ok": "right",
+    "wrong": "not right",
+    "error": "stopped with an error",
+    "timeout": "took too long",
+    "killed": "was stopped",
+    "missing": "not answered",
+    "corrupt": "the file cannot be read",
+    "unmatched": "not found in the file",
+    "forbidden": "uses what the exercise does not allow",
+}
+_SHOWN_GROUPS = 8
+
+
+def feedback_path(student: str, chapter: str) -> str:
+    """Where a student's page lies below the results: `feedback/<student>/<chapter>.html`."""
+    return f"feedback/{slug(student)}/{chapter or 'none'}.html"
+
+
+def feedback_page(record: Record, student: str, chapter: str) -> str:
+    """A student's page for one chapter: own code, verdicts and hints, nothing of anybody else."""
+    return _render(
+        "feedback.html",
+        student=student,
+        title=chapter_title(chapter),
+        rows=record.by_submission[student, chapter],
+        numbers=record.numbers,
+        optional=record.optional,
+        words=_WORDS,
+        notes=record.notes(student, chapter),
+        points=record.points(student, chapter),
+        max_points=record.max_points(chapter) if chapter else 0.0,
+        sandbox=record.data["settings"]["sandbox"],
+    )
+
+
+def report_page(record: Record) -> str:
+    """The instructor's page: distribution, common mistakes, what needs a human, similar answers."""
+    return _render(
+        "report.html",
+        record=record,
+        data=record.data,
+        statuses=STATUSES,
+        cases=review.cases(record),
+        chapters=[review.chapter_figures(record, chapter) for chapter in record.chapters],
+        exercises=review.exercise_figures(record),
+        shown_groups=_SHOWN_GROUPS,
+        page=feedback_path,
+        adrift=[v for v in record.verdicts if not v.chapter],
+    )
+
+
+def _render(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["number"] = lambda value: f"{value:.2f}".rstrip("0").rstrip(".")
+    environment.filters["chapter"] = chapter_title
+    return environment

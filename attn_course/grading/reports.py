@@ -1,0 +1,65 @@
+"""Writing all reports of a run. Each is made from the record, and replaces the former at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from attn_course.grading import csvs, pages
+from attn_course.grading.gradescope import results_json
+from attn_course.grading.record import Record
+from attn_course.grading.text import slug
+
+_MADE_EVERY_TIME = ("feedback/*/*.html", "gradescope/*/results.json", "moodle_*.csv")
+
+
+def write_reports(record: Record, out: Path) -> None:
+    """Write grades.json, the tables, the pages and the platforms' files to `out`.
+
+    Raises:
+        OSError: if the disk is full or read-only; a report is either the former or the new one.
+    """
+    written = set()
+    for name, text in _reports(record):
+        path = out / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_text(path, text)
+        written.add(path)
+    for pattern in _MADE_EVERY_TIME:
+        for path in set(out.glob(pattern)) - written:  # of students who are gone
+            path.unlink()
+            with suppress(OSError):
+                path.parent.rmdir()
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write `path` in one step: nobody reads half a file, and a full disk leaves the former one."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _reports(record: Record) -> Iterator[tuple[str, str]]:
+    yield "grades.json", json.dumps(record.data, indent=1, ensure_ascii=False)
+    yield "grades.csv", csvs.grades_csv(record)
+    yield "summary.csv", csvs.summary_csv(record)
+    yield "canvas.csv", csvs.canvas_csv(record)
+    if any(known["platform"] == "moodle" for known in record.data["students"].values()):
+        for chapter in record.chapters:
+            yield f"moodle_{chapter}.csv", csvs.moodle_csv(record, chapter)
+    for student in record.students:
+        yield f"gradescope/{slug(student)}/results.json", results_json(record, student)
+    for student, chapter in record.by_submission:
+        yield pages.feedback_path(student, chapter), pages.feedback_page(record, student, chapter)
+    yield "report.html", pages.report_page(record)

@@ -1,0 +1,175 @@
+"""What an instructor should look at: cases for a human, common mistakes, similar answers."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from attn_course.grading.record import Record
+from attn_course.grading.records import STATUSES, Verdict
+from attn_course.grading.student_code import shape
+
+_ALWAYS = {
+    "killed": "its kernel was killed; look whether that was meant",
+    "timeout": "it ran into a time limit",
+    "unmatched": "the file or the cell does not fit the exercise",
+    "corrupt": "a file cannot be read",
+    "forbidden": "it calls what the exercise does not allow",
+}
+_SMALL_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing for a human to look at; `exercise` is "" where it concerns the whole file."""
+
+    student: str
+    chapter: str
+    exercise: str
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Answers that are the same up to names, comments and layout."""
+
+    exercise: str
+    students: tuple[str, ...]
+    statuses: tuple[str, ...]
+    code: str
+
+
+@dataclass(frozen=True)
+class ExerciseFigures:
+    """How a class did in one exercise."""
+
+    chapter: str
+    exercise: str
+    number: str
+    counts: dict[str, int]
+    mean: float
+    max_points: float
+    mistakes: list[tuple[str, int, str]]
+    groups: list[Group]
+
+
+@dataclass(frozen=True)
+class ChapterFigures:
+    """How a class did in one chapter: ten classes of percent, the last one including all."""
+
+    chapter: str
+    bins: list[int]
+    mean: float
+    median: float
+    max_points: float
+    handed_in: int
+
+
+def cases(record: Record) -> list[Case]:
+    """Everything that needs a human, by student."""
+    found = [
+        case for key, rows in record.by_submission.items() for case in _cases(record, key, rows)
+    ]
+    found += [
+        Case(
+            "",
+            chapter,
+            "",
+            (
+                f"only {handed_in} of {len(record.students)} handed this chapter in; "
+                "if it was not asked for, grade with --chapter",
+            ),
+        )
+        for chapter in record.chapters
+        if 0 < (handed_in := _handed_in(record, chapter)) <= _SMALL_SHARE * len(record.students)
+    ]
+    return sorted(found, key=lambda case: (case.student, case.chapter, case.exercise))
+
+
+def chapter_figures(record: Record, chapter: str) -> ChapterFigures:
+    """The distribution of points in a chapter, of those who handed it in."""
+    worth = record.max_points(chapter)
+    points = [
+        record.points(s, chapter) for s in record.students if _has_answers(record, s, chapter)
+    ]
+    bins = [0] * 10
+    for value in points:
+        bins[min(9, int(10 * value / worth)) if worth else 0] += 1
+    mean = statistics.fmean(points) if points else 0.0
+    median = statistics.median(points) if points else 0.0
+    return ChapterFigures(chapter, bins, mean, median, worth, len(points))
+
+
+def exercise_figures(record: Record) -> list[ExerciseFigures]:
+    """How the class did in every exercise, in the course's order."""
+    rows: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
+    for verdict in record.verdicts:
+        rows[verdict.chapter, verdict.exercise].append(verdict)
+    return [
+        _figures(record, chapter, exercise, rows[chapter, exercise])
+        for chapter, exercise in record.numbers
+    ]
+
+
+def groups(rows: list[Verdict]) -> list[Group]:
+    """The answers of two or more students that are the same, the largest group first."""
+    by_shape: dict[str, list[Verdict]] = defaultdict(list)
+    for row in rows:
+        if code := row.detail.get("code"):
+            by_shape[shape(str(code))].append(row)
+    found = [
+        Group(
+            same[0].exercise,
+            tuple(row.student for row in same),
+            tuple(sorted({row.status for row in same})),
+            str(same[0].detail["code"]),
+        )
+        for same in by_shape.values()
+        if len(same) > 1
+    ]
+    return sorted(found, key=lambda group: (-len(group.students), group.students))
+
+
+def _cases(record: Record, key: tuple[str, str], rows: list[Verdict]) -> list[Case]:
+    student, chapter = key
+    found = []
+    whole = {row.message for row in rows if row.status in ("corrupt", "unmatched")}
+    if len(whole) == 1 and all(row.status == rows[0].status for row in rows):
+        return [Case(student, chapter, "", (f"{rows[0].status}: {whole.pop()}",))]
+    for row in rows:
+        reasons = [str(reason) for reason in row.detail.get("human", ())]
+        if row.status in _ALWAYS:
+            reasons.append(f"{row.status}: {_ALWAYS[row.status]}")
+        if row.status == "wrong" and row.mistake is None:
+            reasons.append("wrong, and no known mistake explains it")
+        if reasons:
+            found.append(Case(student, chapter, row.exercise, tuple(reasons)))
+    if notes := record.notes(student, chapter):
+        found.append(Case(student, chapter, "", tuple(f"tolerated: {note}" for note in notes)))
+    return found
+
+
+def _figures(record: Record, chapter: str, exercise: str, rows: list[Verdict]) -> ExerciseFigures:
+    counted = Counter(row.status for row in rows)
+    mistakes = Counter(row.mistake for row in rows if row.mistake)
+    said = {row.mistake: row.message for row in reversed(rows) if row.mistake}
+    return ExerciseFigures(
+        chapter=chapter,
+        exercise=exercise,
+        number=record.numbers[chapter, exercise],
+        counts={status: counted[status] for status in STATUSES if counted[status]},
+        mean=statistics.fmean(row.points for row in rows) if rows else 0.0,
+        max_points=rows[0].max_points if rows else 0.0,
+        mistakes=[(name, n, said[name].split("\n")[0]) for name, n in mistakes.most_common(5)],
+        groups=groups(rows),
+    )
+
+
+def _has_answers(record: Record, student: str, chapter: str) -> bool:
+    rows = record.by_submission.get((student, chapter), ())
+    return any("code" in row.detail for row in rows)
+
+
+def _handed_in(record: Record, chapter: str) -> int:
+    return sum(_has_answers(record, student, chapter) for student in record.students)

@@ -1,0 +1,121 @@
+"""Doing many submissions at once: on this machine, or on a Dask cluster."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from attn_course.grading.records import Rebuilt, Settings, Verdict
+from attn_course.grading.state import package_digest
+
+Executor = Callable[[Rebuilt, Settings], list[Verdict]]
+"""Runs one rebuilt notebook and judges it: `attn_course.grading.execute.execute`."""
+
+
+class ClusterError(Exception):
+    """The cluster cannot be used; the message says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One submission that is done: its verdicts, or what went wrong in the grader itself."""
+
+    rebuilt: Rebuilt
+    verdicts: list[Verdict] | None
+    failure: str | None
+    seconds: float
+
+
+def locally(
+    tasks: Sequence[Rebuilt], settings: Settings, executor: Executor, jobs: int
+) -> Generator[Finished, None, None]:
+    """Each submission's result as it is done, `jobs` at a time.
+
+    The threads only wait: what runs a submission is a process of its own. Closing the generator
+    drops what is still running; a thread that waits does not keep the interpreter alive.
+    """
+    todo: queue.SimpleQueue[Rebuilt] = queue.SimpleQueue()
+    done: queue.SimpleQueue[Finished] = queue.SimpleQueue()
+    for task in tasks:
+        todo.put(task)
+    closed = threading.Event()
+
+    def work() -> None:
+        while not closed.is_set():
+            try:
+                task = todo.get_nowait()
+            except queue.Empty:
+                return
+            done.put(attempt(task, settings, executor))
+
+    for k in range(min(jobs, len(tasks))):
+        threading.Thread(target=work, name=f"grading-{k}", daemon=True).start()
+    try:
+        for _ in tasks:
+            yield done.get()
+    finally:
+        closed.set()
+
+
+def attempt(task: Rebuilt, settings: Settings, executor: Executor) -> Finished:
+    """Run one submission; a fault of the grader is recorded, and stops nothing."""
+    started = time.monotonic()
+    verdicts, failure = None, None
+    try:
+        verdicts = executor(task, settings)
+    except BaseException as error:  # an exit in a thread would never be heard of
+        failure = f"{type(error).__name__}: {error}"
+    return Finished(task, verdicts, failure, time.monotonic() - started)
+
+
+def on_cluster(
+    tasks: Sequence[Rebuilt], settings: Settings, executor: Executor, address: str
+) -> Generator[Finished, None, None]:
+    """Each submission's result as it is done by the workers of the Dask scheduler at `address`.
+
+    What a lost worker had is done again by another one, and counts once.
+
+    Raises:
+        ClusterError: if there is no scheduler there, or Dask is not installed here.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ModuleNotFoundError:
+        raise ClusterError(
+            "--scheduler needs the package distributed: python -m pip install -e '.[cluster]'"
+        ) from None
+    try:
+        client = Client(address, timeout=10, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise ClusterError(f"no Dask scheduler answers at {address} ({error})") from None
+    with contextlib.closing(client):
+        digest = package_digest()
+        futures = {
+            client.submit(_on_worker, task, settings, executor, digest, pure=False): task
+            for task in tasks
+        }
+        try:
+            for future in as_completed(futures):
+                yield _collected(future, futures.pop(future))
+                future.release()
+        finally:
+            client.cancel(list(futures))
+
+
+def _on_worker(task: Rebuilt, settings: Settings, executor: Executor, digest: str) -> Finished:
+    if package_digest() != digest:
+        failure = "the worker has another version of attn_course, of its checks or of torch"
+        return Finished(task, None, failure, 0.0)
+    return attempt(task, settings, executor)
+
+
+def _collected(future: Any, task: Rebuilt) -> Finished:
+    if future.status == "finished":
+        return future.result()
+    reason = future.exception() if future.status == "error" else future.status
+    return Finished(task, None, f"{type(reason).__name__}: {reason}", 0.0)
