@@ -133,7 +133,7 @@ export function mount(parts, model, el) {
 class View {
   constructor(parts, model, signal) {
     Object.assign(this, { parts, model, signal, surfaces: [], controls: [], frame: 0 });
-    addStyle();
+    addStyle("attn-course-style", STYLE);
     this.words = model.get("words");
     const { name, title } = model.get("about");
     this.root = make("section", { className: "attn-ex", lang: this.words.language });
@@ -298,6 +298,11 @@ class View {
     return button;
   }
 
+  /** Style sheet of this explorer alone, once a page; its rules start with .attn-ex too. */
+  style(text) {
+    addStyle(`attn-course-style-${this.root.dataset.explorer}`, text);
+  }
+
   /** Call `follow(state)` at each drawing, so that a control shows what holds. */
   follow(follow) {
     this.controls.push(follow);
@@ -327,7 +332,8 @@ export function make(tag, properties = {}) {
   return element;
 }
 
-function labelled(text, control, ...after) {
+/** A control with its label before it. */
+export function labelled(text, control, ...after) {
   const label = make("label", { className: "control" });
   label.append(make("span", { textContent: text }), control, ...after);
   return label;
@@ -494,7 +500,6 @@ const STYLE = `
 .attn-ex * { transition: none !important; animation: none !important; } }
 `;
 
-function addStyle() {
-  if (document.getElementById("attn-course-style")) return;
-  document.head.append(make("style", { id: "attn-course-style", textContent: STYLE }));
+function addStyle(id, textContent) {
+  if (!document.getElementById(id)) document.head.append(make("style", { id, textContent }));
 }
