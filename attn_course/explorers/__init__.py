@@ -7,16 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from attn_course.explorers.heads import HeadsExplorer
     from attn_course.explorers.predict import Predict
     from attn_course.explorers.quiz import Quiz
     from attn_course.explorers.scaling import ScalingExplorer
+    from attn_course.explorers.viewer import AttentionViewer
 
 _HOMES = {
+    "AttentionViewer": "attn_course.explorers.viewer",
+    "HeadsExplorer": "attn_course.explorers.heads",
     "Predict": "attn_course.explorers.predict",
     "Quiz": "attn_course.explorers.quiz",
     "ScalingExplorer": "attn_course.explorers.scaling",
 }
-__all__ = ["Predict", "Quiz", "ScalingExplorer"]
+__all__ = ["AttentionViewer", "HeadsExplorer", "Predict", "Quiz", "ScalingExplorer"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,459 @@
+// HeadsExplorer: what the number of heads changes at a fixed d_model, and what it does not.
+
+import { dot, make, show, softmax, unpack } from "./core.mjs";
+import { HeatMap, Plot, Surface, canvasOf, colourAt, outline } from "./charts.mjs";
+
+const BYTES = 4; // of a float32
+
+const opened = new WeakMap();
+
+// The packed tensors, unpacked once: { query, key, value: (n, d_model), W_o, b_o }.
+function tensorsOf({ tensors }) {
+  if (!opened.has(tensors)) {
+    const entries = Object.entries(tensors).map(([name, packed]) => [name, unpack(packed)]);
+    opened.set(tensors, Object.fromEntries(entries));
+  }
+  return opened.get(tensors);
+}
+
+export const divisors = (whole) =>
+  Array.from({ length: whole }, (_, k) => k + 1).filter((count) => whole % count === 0);
+
+/** The head counts that the slider offers: the small ones all, the large ones if they divide. */
+export const offered = ({ d_model }) => {
+  const small = Array.from({ length: Math.min(d_model, 16) }, (_, k) => k + 1);
+  return [...small, ...divisors(d_model).filter((count) => count > 16)];
+};
+
+export function check(state) {
+  const { d_model, num_heads, head, off, tensors } = state;
+  const width = tensors.query.shape[1];
+  if (d_model !== width) return ["d_model_fixed", { width, got: d_model }];
+  const count = Number.isInteger(num_heads) && num_heads >= 1 && num_heads <= d_model;
+  if (!count) return ["num_heads_allowed", { d_model, got: num_heads }];
+  const wrong = [head, ...off].find((k) => !Number.isInteger(k) || k < 0 || k >= d_model);
+  return wrong === undefined ? null : ["head_allowed", { last: d_model - 1, got: wrong }];
+}
+
+/** Sizes and costs at any count; weights, output and its change where the count divides. */
+export function compute(state) {
+  const { d_model, num_heads, biases } = state;
+  const { query } = tensorsOf(state);
+  const n = query.shape[0];
+  const d_k = Math.floor(d_model / num_heads);
+  const numbers = {
+    n, d_k, left_over: d_model - d_k * num_heads, divisors: divisors(d_model),
+    parameters: 4 * d_model ** 2 + biases * d_model,
+    // four projections, the scores, the weighted sums: none of them knows the head count
+    multiply_adds: 4 * n * d_model ** 2 + 2 * n * n * d_model,
+  };
+  if (numbers.left_over) return numbers;
+  const weights = attend(state, n, d_k);
+  const merged = gather(state, weights, d_k);
+  const all = mix(state, merged, d_k, []);
+  const output = state.off.length ? mix(state, merged, d_k, state.off) : all;
+  const change = output.map((row, i) => size(row.map((y, o) => y - all[i][o])) / size(all[i]));
+  return { ...numbers, weight_bytes: num_heads * n * n * BYTES, weights, output, change };
+}
+
+const size = (vector) => Math.sqrt(dot(vector, vector));
+
+// (n, d_model) as rows of one head's features.
+const slices = ({ shape: [n, width], values }, head, d_k) =>
+  Array.from({ length: n }, (_, i) => values.subarray(i * width + head * d_k, i * width + (head + 1) * d_k));
+
+function attend(state, n, d_k) {
+  const { query, key } = tensorsOf(state);
+  return Array.from({ length: state.num_heads }, (_, head) => {
+    const keys = slices(key, head, d_k);
+    return slices(query, head, d_k).map((q, i) => {
+      const seen = state.causal ? keys.map((_, j) => j <= i) : null;
+      return softmax(keys.map((k) => dot(q, k) / Math.sqrt(d_k)), seen);
+    });
+  });
+}
+
+// The weighted values of all heads side by side, (n, d_model).
+function gather(state, weights, d_k) {
+  const values = weights.map((_, head) => slices(tensorsOf(state).value, head, d_k));
+  return weights[0].map((_, i) =>
+    weights.flatMap((rows, head) => {
+      const sum = new Array(d_k).fill(0);
+      rows[i].forEach((weight, j) => {
+        for (let d = 0; d < d_k; d++) sum[d] += weight * values[head][j][d];
+      });
+      return sum;
+    }),
+  );
+}
+
+// W_o over the heads that are on: a head that is off adds nothing, the bias stays.
+function mix(state, merged, d_k, off) {
+  const { W_o, b_o } = tensorsOf(state);
+  const width = W_o.shape[1];
+  return merged.map((row) => {
+    const sum = Float64Array.from(b_o.values);
+    row.forEach((feature, d) => {
+      if (off.includes(Math.floor(d / d_k))) return;
+      for (let o = 0; o < width; o++) sum[o] += feature * W_o.values[d * width + o];
+    });
+    return Array.from(sum);
+  });
+}
+
+// -- in words ---------------------------------------------------------------------------
+
+const whole = (count) => Math.round(count).toLocaleString("en-US");
+const present = ({ off, num_heads }) => off.filter((head) => head < num_heads).sort((a, b) => a - b);
+const chosen = ({ head, num_heads }) => Math.min(head, num_heads - 1);
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+export function describe(numbers, state, t) {
+  const { d_model, num_heads, tokens } = state;
+  const { d_k, left_over, parameters } = numbers;
+  if (left_over) return t("does_not_divide", told(numbers, state));
+  const head = chosen(state);
+  const [i, j] = largest(numbers.weights[head]);
+  const said = t("described", {
+    num_heads, d_k, d_model, parameters: whole(parameters), head,
+    weight: show(numbers.weights[head][i][j], 2), from_token: tokens[i], to_token: tokens[j],
+  });
+  const off = present(state);
+  if (!off.length) return said;
+  const percent = show(100 * mean(numbers.change), 2);
+  return `${said} ${t("described_off", { off: off.join(", "), percent })}`;
+}
+
+const told = ({ d_k, left_over, divisors }, { d_model, num_heads }) => ({
+  d_model, num_heads, d_k, used: d_k * num_heads, left_over,
+  quotient: show(d_model / num_heads, 4), divisors: divisors.join(", "),
+});
+
+function largest(rows) {
+  let [best, at] = [-Infinity, [0, 0]];
+  rows.forEach((row, i) => row.forEach((weight, j) => {
+    if (weight > best) [best, at] = [weight, [i, j]];
+  }));
+  return at;
+}
+
+// What is paid with one head and with these: [word, [one head, now]]; NaN where a layer with
+// these heads cannot be made.
+function costs({ n, left_over, parameters, multiply_adds, weight_bytes }) {
+  const now = (count) => (left_over ? NaN : count);
+  return [
+    ["parameters", [parameters, now(parameters)]],
+    ["multiply_adds", [multiply_adds, now(multiply_adds)]],
+    ["weight_bytes", [n * n * BYTES, now(weight_bytes)]],
+  ];
+}
+
+export function tables(numbers, state, t) {
+  const { tokens, num_heads } = state;
+  const counts = {
+    title: t("costs"),
+    columns: [t("cost"), t("one_head"), t("these_heads", { num_heads })],
+    rows: costs(numbers).map(([name, both]) => [t(name), ...both]),
+  };
+  if (numbers.left_over) return [counts];
+  const head = chosen(state);
+  return [
+    counts,
+    {
+      title: t("map_of", { head }),
+      columns: [t("query_axis"), ...tokens],
+      rows: numbers.weights[head].map((row, i) => [tokens[i], ...row]),
+    },
+    {
+      title: t("output"),
+      columns: [t("token"), t("change"), ...numbers.output[0].map((_, o) => String(o))],
+      rows: numbers.output.map((row, i) => [tokens[i], numbers.change[i], ...row]),
+    },
+  ];
+}
+
+// -- the path through the layer, and its price ------------------------------------------
+
+// Each step: [word, code, axes, sizes]; sizes are numbers, or null where there are none.
+function steps({ n, d_k, left_over }, { d_model, num_heads }) {
+  const from = (...sizes) => (left_over ? null : sizes);
+  return [
+    ["project", "q, k, v = x W_q, x W_k, x W_v", "(b, n, d_model)", [1, n, d_model]],
+    ["split", "b n (h d) -> b h n d", "(b, h, n, d_k)", from(1, num_heads, n, d_k)],
+    ["attend", "weights = softmax(q kᵀ / √d_k)", "(b, h, n, n)", from(1, num_heads, n, n)],
+    ["sum", "heads = weights v", "(b, h, n, d_k)", from(1, num_heads, n, d_k)],
+    ["merge", "b h n d -> b n (h d)", "(b, n, d_model)", from(1, n, d_model)],
+    ["mix", "output = merged W_o", "(b, n, d_model)", from(1, n, d_model)],
+  ];
+}
+
+function path(ui) {
+  const list = make("ol", { className: "row" });
+  list.style.cssText = "list-style: none; padding: 0; align-items: stretch";
+  const lines = steps({}, {}).map(([word, code]) => {
+    const item = make("li");
+    item.style.cssText = "flex: 1 1 15em; border-left: 3px solid var(--line); padding-left: .6em";
+    const sizes = make("strong");
+    const text = [make("span", { textContent: ui.t(word) }), make("code", { textContent: code }), sizes];
+    for (const part of text) part.style.display = "block";
+    item.append(...text);
+    list.append(item);
+    return [item, sizes];
+  });
+  return [list, (numbers, state) => {
+    steps(numbers, state).forEach(([, , axes, sizes], k) => {
+      const [item, place] = lines[k];
+      const broken = k === 1 ? ui.t("no_whole", told(numbers, state)) : ui.t("not_reached");
+      place.textContent = sizes ? `${axes} = (${sizes.join(", ")})` : broken;
+      place.style.color = sizes ? "" : "var(--wrong)";
+      item.style.borderLeftStyle = sizes ? "solid" : "dashed";
+    });
+  }];
+}
+
+function bill(ui) {
+  const table = make("table");
+  table.style.overflowWrap = "normal"; // a number broken in two reads as two
+  const head = table.createTHead().insertRow();
+  const titles = ["cost", "one_head", "these_heads"].map((word) => {
+    const cell = make("th", { scope: "col", textContent: ui.t(word) });
+    head.append(cell);
+    return cell;
+  });
+  const body = table.createTBody();
+  const lines = ["parameters", "multiply_adds", "weight_bytes"].map((word) => {
+    const row = body.insertRow();
+    row.append(make("th", { scope: "row", textContent: ui.t(word) }));
+    return [row.insertCell(), row.insertCell()];
+  });
+  return [table, (numbers, { num_heads }) => {
+    titles[2].textContent = ui.t("these_heads", { num_heads });
+    costs(numbers).forEach(([, both], k) => both.forEach((count, at) => {
+      lines[k][at].textContent = Number.isNaN(count) ? "–" : whole(count);
+    }));
+  }];
+}
+
+// -- pictures ---------------------------------------------------------------------------
+
+// The d_model features of a token, cut into heads; what is left over is hatched.
+function drawStrip(pen, width, height, colours, em, { numbers, state }) {
+  const { d_model, num_heads } = state;
+  const wide = width / d_model; // of a feature
+  const w = numbers.d_k * wide; // of a head
+  const off = present(state);
+  for (let k = 0; k < num_heads; k++) {
+    pen.fillStyle = k % 2 ? colours.faint : colours.paper;
+    pen.fillRect(k * w, 0, w, height);
+    if (off.includes(k)) cross(pen, k * w, 0, w, height, colours);
+  }
+  for (let d = num_heads * numbers.d_k; d < d_model; d++) cross(pen, d * wide, 0, wide, height, colours);
+  pen.strokeStyle = colours.line;
+  pen.lineWidth = 1;
+  for (let d = 0; wide > 4 && d <= d_model; d++) pen.strokeRect(d * wide, 0, 0, 0.3 * height);
+  pen.strokeRect(0.5, 0.5, width - 1, height - 1);
+  pen.fillStyle = colours.ink;
+  pen.textAlign = "center";
+  const every = Math.ceil((1.4 * em) / w);
+  for (let k = 0; k < num_heads; k += every) pen.fillText(k, (k + 0.5) * w, 0.66 * height);
+  outline(pen, chosen(state) * w + 2, 2, w - 4, height - 4, colours);
+}
+
+function cross(pen, x, y, width, height, colours) {
+  pen.strokeStyle = colours.wrong;
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  pen.moveTo(x, y);
+  pen.lineTo(x + width, y + height);
+  pen.moveTo(x + width, y);
+  pen.lineTo(x, y + height);
+  pen.stroke();
+}
+
+/** All heads as small maps: arrow keys choose one, Enter or Space switches it off and on. */
+class HeadGrid extends Surface {
+  constructor(ui, { label, height, onHead, onSwitch }) {
+    super(ui, label, height, (...all) => this.drawGrid(...all));
+    Object.assign(this, { onHead, onSwitch, ramp: Array.from({ length: 256 }, (_, k) => colourAt(k / 255)) });
+    const { canvas } = this;
+    canvas.tabIndex = 0;
+    canvas.setAttribute("role", "application");
+    ui.listen(canvas, "keydown", (event) => this.take(event));
+    ui.listen(canvas, "click", ({ offsetX, offsetY }) => {
+      const { columns, tile, tall, count } = this.grid ?? {};
+      const [row, column] = [Math.floor(offsetY / tall), Math.floor(offsetX / tile)];
+      const at = row * columns + column;
+      if (column < columns && at < count) this.onHead(at);
+    });
+  }
+
+  take(event) {
+    const { columns = 1, count = 0 } = this.grid ?? {};
+    const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -columns, ArrowDown: columns };
+    const at = this.data.head + (moves[event.key] ?? 0);
+    if (event.key in moves) at >= 0 && at < count && this.onHead(at);
+    else if (event.key === "Home") this.onHead(0);
+    else if (event.key === "End") this.onHead(Math.max(count - 1, 0));
+    else if (event.key === "Enter" || event.key === " ") this.onSwitch(this.data.head);
+    else return;
+    event.preventDefault();
+  }
+
+  /** maps: (h, i, j), or null with a text instead; off: heads; head: the chosen one. */
+  show(data) {
+    this.data = data;
+    this.label(data.text);
+  }
+
+  drawGrid(pen, width, height, colours) {
+    if (!this.data) return;
+    const { maps, text, off, head, causal } = this.data;
+    this.grid = null;
+    if (!maps) return wrapped(pen, text, width, this.em, colours);
+    this.grid = tiled(maps.length, width, height, this.em);
+    const { columns, tile, tall, title, count } = this.grid;
+    const side = Math.max(tile - 0.3 * this.em, 1);
+    pen.imageSmoothingEnabled = false;
+    for (let k = 0; k < count; k++) {
+      const [x, y] = [(k % columns) * tile + 3, Math.floor(k / columns) * tall + title];
+      pen.globalAlpha = off.includes(k) ? 0.25 : 1;
+      pen.drawImage(this.small(maps[k], causal, colours), x, y, side - 3, side - 3);
+      pen.globalAlpha = 1;
+      if (off.includes(k)) cross(pen, x, y, side - 3, side - 3, colours);
+      if (title) this.write(k, x, y, tile, off.includes(k), colours);
+      if (k === head) outline(pen, x, y, side - 3, side - 3, colours, 3);
+    }
+  }
+
+  write(k, x, y, tile, off, colours) {
+    const pen = this.canvas.getContext("2d");
+    pen.fillStyle = colours.ink;
+    pen.textAlign = "left";
+    pen.fillText(this.ui.t(off ? "head_off" : "head_on", { head: k }), x, y - 0.8 * this.em, tile - 4);
+  }
+
+  // A map of one pixel a cell, which the canvas then enlarges: 16 maps of 128² take a moment.
+  small(rows, causal, colours) {
+    const n = rows.length;
+    const image = new ImageData(n, n);
+    const hidden = [1, 3, 5].map((at) => parseInt(colours.faint.slice(at, at + 2), 16));
+    rows.forEach((row, i) => row.forEach((weight, j) => {
+      const shown = causal && j > i ? hidden : (this.ramp[Math.round(255 * weight)] ?? hidden);
+      image.data.set([...shown, 255], 4 * (i * n + j));
+    }));
+    return canvasOf(image);
+  }
+}
+
+// As many columns as make the tiles largest; titles where there is room for them.
+function tiled(count, width, height, em) {
+  const plans = [1.6 * em, 0].map((title) => {
+    const sizes = Array.from({ length: count }, (_, k) => {
+      const [columns, rows] = [k + 1, Math.ceil(count / (k + 1))];
+      return { columns, tile: Math.min(width / columns, height / rows - title) };
+    });
+    const best = sizes.reduce((one, other) => (other.tile > one.tile ? other : one));
+    return { ...best, title: title || 3, tall: best.tile + title, count };
+  });
+  return plans[0].tile > 3 * em ? plans[0] : { ...plans[1], title: 0 };
+}
+
+function wrapped(pen, text, width, em, colours) {
+  pen.fillStyle = colours.ink;
+  pen.textAlign = "left";
+  let [line, y] = ["", em];
+  for (const word of [...text.split(" "), null]) {
+    if (word === null || pen.measureText(`${line} ${word}`).width > width - em) {
+      pen.fillText(line, 0.3 * em, y, width);
+      [line, y] = [word ?? "", y + 1.4 * em];
+    } else line = line ? `${line} ${word}` : word;
+  }
+}
+
+// -- the view ---------------------------------------------------------------------------
+
+export function view(ui) {
+  const t = ui.t;
+  const [list, walk] = path(ui);
+  const [table, charge] = bill(ui);
+  const strip = new Surface(ui, t("strip"), 2.4, (pen, width, height, colours) =>
+    drawStrip(pen, width, height, colours, strip.em, ui));
+  const source = make("p", { textContent: t(`source_${ui.state.source}`, { d_model: ui.state.d_model }) });
+  const facts = ui.row(ui.group(t("costs"), table), ui.group(t("example"), source));
+  facts.style.alignItems = "start";
+  // room for the longest caption, so that no step moves the page
+  ui.caption.style.minHeight = "clamp(4.2em, 12.6em - 14vw, 8.4em)";
+  const heads = switches(ui);
+  const map = new HeatMap(ui, {
+    label: t("map"), rows: t("query_axis"), columns: t("key_axis"), height: 20, onPoint: () => {},
+  });
+  const change = new Plot(ui, { label: t("change"), y: { label: t("change"), low: 0 } });
+  const output = new HeatMap(ui, { label: t("output"), rows: t("token"), columns: t("feature"), height: 13 });
+  const pictures = ui.row(ui.group(t("map"), map.element), ui.group(t("heads"), heads.grid.element));
+  ui.body.append(
+    ui.row(
+      ui.slider({ name: "num_heads", label: t("num_heads"), values: offered(ui.state), text: String }),
+      ui.toggle({ name: "causal", label: t("causal") }),
+    ),
+    ui.group(t("strip"), strip.element), ui.group(t("path"), list),
+    facts,
+    pictures, heads.buttons,
+    ui.row(ui.group(t("change_title"), change.element), ui.group(t("output"), output.element)),
+  );
+  return (numbers, state) => {
+    walk(numbers, state);
+    charge(numbers, state);
+    heads.follow(numbers, state);
+    strip.label(stripText(numbers, state, t));
+    showMaps(numbers, state, map, output, change);
+  };
+}
+
+function stripText(numbers, state, t) {
+  const word = numbers.left_over ? "strip_left" : "strip_label";
+  return t(word, told(numbers, state));
+}
+
+function showMaps(numbers, state, map, output, change) {
+  const { tokens, causal } = state;
+  const blank = tokens.map(() => tokens.map(() => NaN));
+  map.show({
+    values: numbers.weights?.[chosen(state)] ?? blank, rowLabels: tokens, columnLabels: tokens,
+    seen: (i, j) => Boolean(numbers.weights) && (!causal || j <= i),
+  });
+  const values = numbers.output ?? blank;
+  const top = Math.max(0, ...values.flat().filter(Number.isFinite).map(Math.abs));
+  output.show({ values, rowLabels: tokens, diverging: true, limits: [-top, top], seen: () => Boolean(numbers.output) });
+  const ys = numbers.change ?? tokens.map(() => 0);
+  change.show({ bars: [{ name: "", ys }], xLabels: tokens, y: { high: Math.max(1, ...ys.filter(Number.isFinite)) } });
+}
+
+// The small maps and the buttons that switch heads off and on.
+function switches(ui) {
+  const t = ui.t;
+  const now = () => chosen(ui.state);
+  const flip = (head) => {
+    const { off } = ui.state;
+    ui.set({ off: off.includes(head) ? off.filter((other) => other !== head) : [...off, head] });
+  };
+  const others = () => Array.from({ length: ui.state.num_heads }, (_, k) => k).filter((k) => k !== now());
+  const grid = new HeadGrid(ui, {
+    label: t("heads"), height: 20, onHead: (head) => ui.set({ head }), onSwitch: flip,
+  });
+  const one = ui.button("", () => flip(now()));
+  const only = ui.button("", () => ui.set({ off: others() }));
+  const all = ui.button(t("all_on"), () => ui.set({ off: [] }));
+  return {
+    grid,
+    buttons: ui.row(one, only, all),
+    follow(numbers, state) {
+      const [head, off] = [now(), present(state)];
+      one.textContent = t(off.includes(head) ? "switch_on" : "switch_off", { head });
+      only.textContent = t("only", { head });
+      for (const button of [one, only, all]) button.disabled = !numbers.weights;
+      const values = { ...told(numbers, state), head, off: off.join(", ") || t("none") };
+      const text = t(numbers.weights ? "heads_label" : "does_not_divide", values);
+      grid.show({ maps: numbers.weights ?? null, text, off, head, causal: state.causal });
+    },
+  };
+}
