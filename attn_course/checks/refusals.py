@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from attn_course.checks.exercise import Answer
+from attn_course.checks.exercise import Answer, Diagnosis, Mistake, Seen
 
 
 def refusal(answer: Answer, *args: Any) -> str:
@@ -19,3 +20,11 @@ def refusal(answer: Answer, *args: Any) -> str:
     except Exception as error:
         return "ValueError" if isinstance(error, ValueError) else type(error).__name__
     return "no error"
+
+
+def not_refused(
+    mistakes: Sequence[Mistake], mistake_id: str
+) -> Callable[[Sequence[Seen]], Diagnosis]:
+    """A `diagnose` that names this mistake, in whatever way the refusal was missed."""
+    told = next(mistake for mistake in mistakes if mistake.id == mistake_id)
+    return lambda seen: Diagnosis(told.message, told.id)

@@ -1,0 +1,82 @@
+"""Exercise 6.4, alibi_bias: its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torch import Generator
+
+from attn_course.checks.catalogue.ch06_alibi_mistakes import MISTAKES
+from attn_course.checks.exercise import Exercise, Output, Stage
+from attn_course.checks.refusals import not_refused, refusal
+from attn_course.positions import alibi_bias
+
+
+def draw_square(rng: Generator) -> Iterator[tuple]:
+    """As many queries as keys, and heads that are a power of two."""
+    yield from ((2, 2, 2), (1, 3, 3), (8, 1, 1), (4, 5, 5), (8, 8, 8), (16, 3, 3))
+
+
+def draw_rectangular(rng: Generator) -> Iterator[tuple]:
+    """Fewer queries than keys: the queries are the last positions."""
+    yield from ((2, 1, 3), (2, 2, 5), (8, 1, 9), (4, 3, 4), (2, 5, 11))
+
+
+def draw_other_counts(rng: Generator) -> Iterator[tuple]:
+    """Head counts that are no power of two."""
+    yield from ((3, 1, 2), (6, 3, 3), (12, 4, 4), (5, 2, 6), (7, 7, 7), (20, 1, 3))
+
+
+def draw_too_many(rng: Generator) -> Iterator[tuple]:
+    """More queries than keys: a query would stand where no key is."""
+    yield from ((2, 3, 2), (4, 5, 1))
+
+
+EXERCISE = Exercise(
+    number="6.4",
+    reference=alibi_bias,
+    outputs=(Output("bias", "h i j"),),
+    difficulty=2,
+    minutes=20,
+    points=3,
+    may_use="torch and einops",
+    stages=(
+        Stage(
+            "square",
+            draw_square,
+            "The bias should be −slope · |i − j|, with a slope for each head.",
+        ),
+        Stage(
+            "fewer queries than keys",
+            draw_rectangular,
+            "With as many queries as keys the bias is right. With fewer, the queries being the "
+            "last positions, it differs.",
+        ),
+        Stage(
+            "other head counts",
+            draw_other_counts,
+            "For head counts that are a power of two the bias is right. For others the slopes are "
+            "those of the next lower power of two p, and then every second one of 2p.",
+        ),
+        Stage(
+            "more queries than keys",
+            draw_too_many,
+            "More queries than keys make no sense here: raise a ValueError with both numbers.",
+            call=refusal,
+            inputs=("num_heads", "n_query", "n_key"),
+            outputs=(Output("what is raised"),),
+            diagnose=not_refused(MISTAKES, "too-many-queries"),
+        ),
+    ),
+    mistakes=MISTAKES,
+    hints=(
+        "Two tables, multiplied: slopes (h) and distances (i, j). Begin with as many queries as "
+        "keys, and a power of two for the heads.",
+        "The key positions are 0 … n_key − 1; the queries are the last n_query of them. Slopes for "
+        "a power of two: 2^(−8·1/h), 2^(−8·2/h), …, 2^(−8).",
+        "p = 2 ** (num_heads.bit_length() - 1) is the next lower power of two. Make the slopes of "
+        "p, then those of 2p and take [0::2] of them, join both and cut to num_heads.",
+    ),
+)
+
+EXERCISES = (EXERCISE,)
