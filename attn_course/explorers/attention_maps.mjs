@@ -89,7 +89,9 @@ export class Mosaic extends Surface {
     const wide = (width - left) / Math.max(...group.heads);
     const high = (height - top) / group.heads.length;
     this.area = { left, top, wide, high };
-    const scale = Math.min((wide - 6) / columns, (high - 1.1 * em - 4) / rows);
+    this.numbered = high > 3.3 * em && wide > 2 * em; // else a bar tells the entropy
+    const below = this.numbered ? 1.1 * em : 5;
+    const scale = Math.min((wide - 6) / columns, (high - below - 6) / rows);
     this.paintPictures();
     pen.imageSmoothingQuality = "high";
     pen.fillStyle = colours.soft;
@@ -117,10 +119,10 @@ export class Mosaic extends Surface {
     pen.imageSmoothingEnabled = columns > width; // shrunk: smooth; enlarged: squares
     pen.drawImage(this.pictures, head * columns, layer * rows, columns, rows, x, y, width, height);
     if (layer === this.layer && head === this.head) outline(pen, x - 1, y - 1, width + 2, height + 2, colours);
-    const text = show(this.entropy[headAt(this.group, layer, head)], 2);
-    if (pen.measureText(text).width > this.area.wide) return;
+    const entropy = this.entropy[headAt(this.group, layer, head)];
     pen.fillStyle = colours.ink;
-    pen.fillText(text, x + width / 2, y + height + 0.75 * this.em);
+    if (this.numbered) return pen.fillText(show(entropy, 2), x + width / 2, y + height + 0.75 * this.em);
+    pen.fillRect(x, y + height + 3, width * (entropy / Math.log(Math.max(columns, 2)) || 0), 3);
   }
 
   // All maps in one image, made anew only when another group is shown.

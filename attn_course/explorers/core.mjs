@@ -231,15 +231,21 @@ class View {
 
   // -- controls: each follows the state, whoever changes it ------------------------------
 
-  /** A slider over `values` (any list) or from low to high in steps. `name`: the field. */
-  slider({ name, label, values, low = 0, high = values?.length - 1, step = 1, text = show }) {
-    const input = make("input", { type: "range", min: low, max: high, step });
+  /**
+   * A slider over `values` (any list) or from low to high in steps. `name`: the field.
+   * high may be a function of the state; usable(state): false greys the slider.
+   */
+  slider({ name, label, values, low = 0, high = values?.length - 1, step = 1, text = show, usable = () => true }) {
+    const top = typeof high === "function" ? high : () => high;
+    const input = make("input", { type: "range", min: low, max: top(this.state), step });
     const readout = make("output");
     const at = (place) => (values ? values[place] : place);
     // compared by value: a field that is not in the list is shown at the nearest entry
     const place = (value) => (values ? nearest(values, value) : value);
     this.listen(input, "input", () => this.set({ [name]: at(Number(input.value)) }));
     this.follow((state) => {
+      input.max = top(state); // before the value, which it would cut
+      input.disabled = !usable(state);
       input.value = place(state[name]);
       readout.textContent = text(state[name]);
       input.setAttribute("aria-valuetext", readout.textContent);
@@ -476,6 +482,7 @@ const STYLE = `
 .attn-ex .reasons { display: grid; max-width: 46em; }
 .attn-ex .reasons > div { grid-area: 1 / 1; visibility: hidden; border-left: 4px solid var(--line); padding-left: .8em; }
 .attn-ex .reasons > .shown { visibility: visible; }
+.attn-ex .control, .attn-ex .control > * { min-width: 0; max-width: 100%; }
 .attn-ex .toggle { display: inline-flex; gap: .4em; align-items: center; min-height: 1.8em; }
 .attn-ex input[type=range] { width: 14em; max-width: 100%; accent-color: var(--accent); height: 1.8em; margin: 0; }
 .attn-ex input[type=checkbox], .attn-ex input[type=radio] { width: 1.1em; height: 1.1em; accent-color: var(--accent); margin: .2em; }
@@ -490,6 +497,7 @@ const STYLE = `
 .attn-ex canvas { display: block; width: 100%; }
 .attn-ex .message { color: var(--wrong); font-weight: 600; min-height: 1.4em; }
 .attn-ex .caption { min-height: 2.8em; }
+@media (max-width: 40em) { .attn-ex .caption { min-height: 8.4em; } }
 .attn-ex .spoken { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .attn-ex .scroll { overflow: auto; max-height: 24em; margin: .4em 0; }
 .attn-ex table { border-collapse: collapse; color: var(--ink); background: var(--paper); font-size: .9em; }
