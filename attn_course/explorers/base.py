@@ -81,7 +81,7 @@ class Explorer(anywidget.AnyWidget):
         """The state as plain data."""
         return {name: getattr(self, name) for name in self.fields}
 
-    def t(self, key: str, **values: Any) -> str:
+    def t(self, key: str, /, **values: Any) -> str:
         """A text of the table, with {names} filled in."""
         return self.words[key].format(**values)
 
