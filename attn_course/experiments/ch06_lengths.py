@@ -1,0 +1,157 @@
+"""Chapter 06's length table: six ways to put order in, two tasks, sequences longer than trained."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import get_args
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from attn_course.models import Config, DecoderLM, Position
+from attn_course.progress_bar import training_bar
+from attn_course.tasks import Task, k_back_task, latest_write_task
+from attn_course.tasks.base import IGNORE, Batch
+from attn_course.training import fit
+
+POSITIONS: tuple[Position, ...] = get_args(Position)
+"""All ways that a `Config` knows, "none" first."""
+
+LATEST, THREE_BACK = "latest write", "three back"
+
+TASKS: Mapping[str, Callable[[int, int], Task]] = {
+    LATEST: lambda n, seed: latest_write_task(n, seed=seed),
+    THREE_BACK: lambda n, seed: k_back_task(n, 3, seed=seed),
+}
+"""Name -> (length, seed) -> task. The first favours what is recent, the second asks for an exact
+distance. Both have eight answers to choose from."""
+
+Encode = Callable[[int, int], Float[Tensor, "n d_model"]]
+
+
+@dataclass(frozen=True)
+class LengthSettings:
+    """The size, the budget and the lengths, the same for every kind of position.
+
+    Attributes:
+        n: the length of the sequences in training.
+        factors: a model is tested on sequences of so many times n.
+        window: only the last so many positions are judged: at twice the length and more, all of
+            them lie where training never was.
+    """
+
+    n: int = 32
+    factors: tuple[int, ...] = (1, 2, 4, 8)
+    window: int = 16
+    d_model: int = 32
+    num_heads: int = 4
+    num_layers: int = 2
+    d_ff: int = 64
+    batch_size: int = 32
+    steps: int = 200
+    lr: float = 1e-2
+    test_size: int = 60
+
+
+def length_model(
+    position: Position, vocab_size: int, settings: LengthSettings, encode: Encode | None = None
+) -> DecoderLM:
+    """Return an untrained model for the longest sequences.
+
+    encode: takes the place of the sinusoids, with position="sinusoidal".
+    """
+    longest = settings.n * max(settings.factors)
+    config = Config(
+        d_model=settings.d_model,
+        num_heads=settings.num_heads,
+        num_layers=settings.num_layers,
+        d_ff=settings.d_ff,
+        max_len=longest,
+        position=position,
+    )
+    model = DecoderLM(vocab_size, config, tied=False)
+    if encode is not None:
+        model.stack.embedding.sines = encode(longest, settings.d_model)
+    return model
+
+
+def answer_loss(model: nn.Module, batch: Batch) -> Tensor:
+    """Return the mean cross-entropy over the positions where an answer is asked for."""
+    return F.cross_entropy(
+        model(batch.inputs).flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORE
+    )
+
+
+@torch.no_grad()
+def accuracy_at_the_end(model: nn.Module, batch: Batch, window: int) -> float:
+    """Return the share of right answers among those asked at the last `window` positions."""
+    targets = batch.targets[:, -window:]
+    asked = targets != IGNORE
+    found = model(batch.inputs)[:, -window:].argmax(dim=-1)
+    return (found == targets)[asked].double().mean().item()
+
+
+def trained(
+    task_name: str,
+    position: Position,
+    *,
+    seed: int,
+    settings: LengthSettings | None = None,
+    encode: Encode | None = None,
+) -> DecoderLM:
+    """Train one model on sequences of length `settings.n`; the seed decides start and data."""
+    settings = settings or LengthSettings()
+    task = TASKS[task_name](settings.n, seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = length_model(position, task.vocab_size, settings, encode)
+    batches = task.batches(settings.batch_size)
+    fit(model, answer_loss, batches, steps=settings.steps, lr=settings.lr, warmup=20, label="")
+    return model.eval()
+
+
+def accuracies(
+    model: nn.Module, task_name: str, *, seed: int, settings: LengthSettings
+) -> list[float]:
+    """Return the accuracy at the end of sequences of each length that the settings name."""
+    tests = (
+        TASKS[task_name](settings.n * factor, seed).test_set(settings.test_size)
+        for factor in settings.factors
+    )
+    return [accuracy_at_the_end(model, test, settings.window) for test in tests]
+
+
+def length_runs(
+    task_name: str,
+    position: Position,
+    *,
+    seeds: Iterable[int] = range(3),
+    settings: LengthSettings | None = None,
+    encode: Encode | None = None,
+) -> Float[Tensor, "run factor"]:
+    """Train a model for each seed and test it at each length."""
+    settings = settings or LengthSettings()
+    rows = []
+    for seed in seeds:
+        model = trained(task_name, position, seed=seed, settings=settings, encode=encode)
+        rows.append(accuracies(model, task_name, seed=seed, settings=settings))
+    return torch.tensor(rows)
+
+
+def length_table(
+    task_name: str,
+    *,
+    positions: Iterable[Position] = POSITIONS,
+    seeds: Iterable[int] = range(3),
+    settings: LengthSettings | None = None,
+) -> dict[Position, Float[Tensor, "run factor"]]:
+    """Return accuracies (seeds, lengths) for each kind of position, with one bar for all runs."""
+    positions, seeds = list(positions), list(seeds)
+    settings = settings or LengthSettings()
+    table = {}
+    with training_bar(task_name, len(positions) * len(seeds) * settings.steps, None) as bar:
+        for position in positions:
+            table[position] = length_runs(task_name, position, seeds=seeds, settings=settings)
+            bar.update(len(seeds) * settings.steps)
+    return table
