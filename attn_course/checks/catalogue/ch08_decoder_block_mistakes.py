@@ -1,0 +1,448 @@
+"""Known-wrong versions of exercise 8.4, DecoderBlock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attn_course.blocks import FeedForward, LayerNorm
+from attn_course.checks.exercise import Answer, Mistake
+from attn_course.masks import causal_mask
+from attn_course.multihead import MultiHeadAttention
+
+EXERCISES = ()
+
+Forward = Callable[[Any, Tensor, Tensor, Tensor | None, Tensor | None], Any]
+Make = Callable[[Any, int, int, int], None]
+
+
+def all_parts(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """The six parts asked for."""
+    block.self_attention = MultiHeadAttention(d_model, num_heads)
+    block.cross_attention = MultiHeadAttention(d_model, num_heads)
+    block.feed_forward = FeedForward(d_model, d_ff)
+    block.norm_1, block.norm_2, block.norm_3 = (LayerNorm(d_model) for _ in range(3))
+
+
+def version(forward: Forward, make: Make = all_parts) -> Answer:
+    """A block with this forward pass."""
+
+    class Block(nn.Module):
+        def __init__(self, d_model: int, num_heads: int, d_ff: int) -> None:
+            super().__init__()
+            make(self, d_model, num_heads, d_ff)
+
+        def forward(
+            self,
+            x: Tensor,
+            memory: Tensor,
+            mask: Tensor | None = None,
+            memory_mask: Tensor | None = None,
+        ) -> Any:
+            return forward(self, x, memory, mask, memory_mask)
+
+    return Block
+
+
+Step = Callable[[Any, Tensor, Tensor, Tensor | None, Tensor | None], Tensor]
+
+
+def ask_self(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
+    """What self-attention gives."""
+    return block.self_attention(x, x, x, mask)[0]
+
+
+def ask_memory(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
+    """What cross-attention gives."""
+    return block.cross_attention(x, memory, memory, memory_mask)[0]
+
+
+def feed(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
+    """What the feed-forward gives."""
+    return block.feed_forward(x)
+
+
+def steps(
+    one: Step = ask_self, two: Step = ask_memory, three: Step = feed, norms: str = "123"
+) -> Answer:
+    """A post-norm block of these three steps, with the norms in this order."""
+
+    def forward(block: Any, x: Tensor, *others: Any) -> Tensor:
+        for step, number in zip((one, two, three), norms, strict=True):
+            x = getattr(block, f"norm_{number}")(x + step(block, x, *others))
+        return x
+
+    return version(forward)
+
+
+def in_order(combine: Callable[[Any, Tensor, Callable[[Tensor], Tensor]], Tensor]) -> Answer:
+    """The three steps, each put together with its norm in this way."""
+
+    def forward(block: Any, x: Tensor, *others: Any) -> Tensor:
+        for number, step in enumerate((ask_self, ask_memory, feed), start=1):
+            norm = getattr(block, f"norm_{number}")
+            x = combine(norm, x, lambda y, step=step: step(block, y, *others))
+        return x
+
+    return version(forward)
+
+
+def right(block: Any, x: Tensor, *others: Any) -> Tensor:
+    """The forward pass asked for."""
+    x = block.norm_1(x + ask_self(block, x, *others))
+    x = block.norm_2(x + ask_memory(block, x, *others))
+    return block.norm_3(x + feed(block, x, *others))
+
+
+def without_residual(which: int) -> Answer:
+    """One step replaces what it should be added to."""
+
+    def forward(block: Any, x: Tensor, *others: Any) -> Tensor:
+        for number, step in enumerate((ask_self, ask_memory, feed), start=1):
+            kept = 0 if number == which else x
+            x = getattr(block, f"norm_{number}")(kept + step(block, x, *others))
+        return x
+
+    return version(forward)
+
+
+def without_norm(which: int) -> Answer:
+    """One of the norms is made and not used."""
+
+    def forward(block: Any, x: Tensor, *others: Any) -> Tensor:
+        for number, step in enumerate((ask_self, ask_memory, feed), start=1):
+            x = x + step(block, x, *others)
+            x = x if number == which else getattr(block, f"norm_{number}")(x)
+        return x
+
+    return version(forward)
+
+
+def without_step(which: int) -> Answer:
+    """One of the steps is left out, with its norm."""
+
+    def forward(block: Any, x: Tensor, *others: Any) -> Tensor:
+        for number, step in enumerate((ask_self, ask_memory, feed), start=1):
+            if number != which:
+                x = getattr(block, f"norm_{number}")(x + step(block, x, *others))
+        return x
+
+    return version(forward)
+
+
+def asks_with_the_first(block: Any, x: Tensor, *others: Any) -> Tensor:
+    """The memory is asked by what came in, not by what self-attention made of it."""
+    y = block.norm_1(x + ask_self(block, x, *others))
+    y = block.norm_2(y + ask_memory(block, x, *others))
+    return block.norm_3(y + feed(block, y, *others))
+
+
+def adds_to_the_first(block: Any, x: Tensor, *others: Any) -> Tensor:
+    """Every residual starts from what came in."""
+    y = block.norm_1(x + ask_self(block, x, *others))
+    y = block.norm_2(x + ask_memory(block, y, *others))
+    return block.norm_3(x + feed(block, y, *others))
+
+
+def always_causal(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
+    """Hides the future of x unasked."""
+    causal = causal_mask(x.shape[1])
+    mask = causal if mask is None else mask & causal
+    return right(block, x, memory, mask, memory_mask)
+
+
+def shared_norm(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """One norm under three names."""
+    all_parts(block, d_model, num_heads, d_ff)
+    block.norm_2 = block.norm_3 = block.norm_1
+
+
+def shared_attention(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """One attention under two names."""
+    all_parts(block, d_model, num_heads, d_ff)
+    block.cross_attention = block.self_attention
+
+
+def one_head(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """A feed-forward of the wrong width."""
+    all_parts(block, d_model, num_heads, d_ff)
+    block.feed_forward = FeedForward(d_model, 4 * d_model)
+
+
+def detached(block: Any, x: Tensor, *others: Any) -> Tensor:
+    """Runs without a graph."""
+    with torch.no_grad():
+        return right(block, x, *others)
+
+
+def detached_memory(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
+    """Lets no gradient through to the encoder."""
+    return right(block, x, memory.detach(), mask, memory_mask)
+
+
+def cross(query: str, key: str, value: str, mask: str) -> Answer:
+    """Cross-attention from these sources: "x" or "memory"; "mask", "memory_mask" or "none"."""
+
+    def ask(block: Any, x: Tensor, memory: Tensor, on_x: Any, on_memory: Any) -> Tensor:
+        source = {"x": x, "memory": memory}
+        given = {"mask": on_x, "memory_mask": on_memory, "none": None}[mask]
+        return block.cross_attention(source[query], source[key], source[value], given)[0]
+
+    return steps(two=ask)
+
+
+def with_attention(role: str, other: str) -> Answer:
+    """One of the two attentions is used in both places."""
+
+    def ask_x(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
+        return getattr(block, role)(x, x, x, mask)[0]
+
+    def ask_other(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
+        return getattr(block, other)(x, memory, memory, memory_mask)[0]
+
+    return steps(ask_x, ask_other)
+
+
+STEPS = "The steps are self-attention, then attention to the memory, then feed-forward."
+
+MISTAKES = (
+    Mistake(
+        "shared-norm",
+        "One norm stands in several places. Each of the three has gains and biases of its own to "
+        "learn.",
+        version(right, shared_norm),
+    ),
+    Mistake(
+        "shared-attention",
+        "One attention stands in both places. To ask oneself and to ask the memory are two things, "
+        "with weights of their own.",
+        version(right, shared_attention),
+    ),
+    Mistake(
+        "width", "The hidden layer of feed_forward has not d_ff features.", version(right, one_head)
+    ),
+    Mistake(
+        "pre-norm",
+        "The norm stands before each sublayer. That is pre-norm; asked for is the paper's order, "
+        "norm(x + sublayer(x)).",
+        in_order(lambda norm, x, step: x + step(norm(x))),
+    ),
+    Mistake(
+        "norm-inside",
+        "The norm is taken of the sublayer's output alone, and x is added after it. Asked for is "
+        "the norm of the sum.",
+        in_order(lambda norm, x, step: x + norm(step(x))),
+    ),
+    Mistake(
+        "norm-before-and-residual-of-it",
+        "x is normalised first, and the residual starts from that. Asked for is the norm of the "
+        "sum.",
+        in_order(lambda norm, x, step: norm(x) + step(norm(x))),
+    ),
+    Mistake(
+        "no-residuals",
+        "There are no residuals: each step replaces x instead of adding to it.",
+        in_order(lambda norm, x, step: norm(step(x))),
+    ),
+    Mistake(
+        "no-norms",
+        "The norms are made and not used.",
+        in_order(lambda norm, x, step: x + step(x)),
+    ),
+    Mistake(
+        "doubled",
+        "x is overwritten by the sublayer's output before the two are added: it is the output that "
+        "is added to itself.",
+        in_order(lambda norm, x, step: norm(2 * step(x))),
+    ),
+    Mistake(
+        "no-residual-self", "The residual around self-attention is missing.", without_residual(1)
+    ),
+    Mistake(
+        "no-residual-cross",
+        "The residual around cross-attention is missing: what x was is replaced by what the memory "
+        "gives.",
+        without_residual(2),
+    ),
+    Mistake(
+        "no-residual-feed-forward",
+        "The residual around the feed-forward is missing.",
+        without_residual(3),
+    ),
+    Mistake("norm-1-unused", "The norm after self-attention is missing.", without_norm(1)),
+    Mistake("norm-2-unused", "The norm after cross-attention is missing.", without_norm(2)),
+    Mistake("norm-3-unused", "The norm after the feed-forward is missing.", without_norm(3)),
+    Mistake("no-self-attention", "Self-attention is left out. " + STEPS, without_step(1)),
+    Mistake(
+        "no-cross-attention",
+        "Attention to the memory is left out: the decoder never reads the source. " + STEPS,
+        without_step(2),
+    ),
+    Mistake("no-feed-forward", "The feed-forward is left out. " + STEPS, without_step(3)),
+    Mistake(
+        "cross-first",
+        "The memory is asked before x has asked itself. " + STEPS,
+        steps(ask_memory, ask_self, norms="123"),
+        also=(steps(ask_memory, ask_self, norms="213"),),
+    ),
+    Mistake(
+        "feed-forward-between",
+        "The feed-forward stands before cross-attention. " + STEPS,
+        steps(ask_self, feed, ask_memory, norms="123"),
+        also=(steps(ask_self, feed, ask_memory, norms="132"),),
+    ),
+    Mistake(
+        "norms-exchanged",
+        "The norms stand in another order: norm_1 is for self-attention, norm_2 for "
+        "cross-attention, norm_3 for the feed-forward.",
+        steps(norms="213"),
+        also=(steps(norms="132"), steps(norms="321")),
+    ),
+    Mistake(
+        "one-norm-used",
+        "One norm is used in several places, and another in none.",
+        steps(norms="111"),
+        also=(steps(norms="122"), steps(norms="113")),
+    ),
+    Mistake(
+        "roles-reversed",
+        "The memory asks and x is looked up. The decoder asks: there is one output for each token "
+        "of x.",
+        cross("memory", "x", "x", "memory_mask"),
+        also=(cross("memory", "x", "x", "mask"), cross("memory", "x", "x", "none")),
+    ),
+    Mistake(
+        "memory-not-read",
+        "Cross-attention takes its keys and values from x: the memory is not read.",
+        cross("x", "x", "x", "memory_mask"),
+        also=(cross("x", "x", "x", "mask"), cross("x", "x", "x", "none")),
+    ),
+    Mistake(
+        "values-from-x",
+        "The values of cross-attention come from x. What is handed over comes from the memory.",
+        cross("x", "memory", "x", "memory_mask"),
+    ),
+    Mistake(
+        "keys-from-x",
+        "The keys of cross-attention come from x. What is looked up is the memory.",
+        cross("x", "x", "memory", "memory_mask"),
+    ),
+    Mistake(
+        "masks-exchanged",
+        "The two masks are exchanged: `mask` is for self-attention, `memory_mask` for the memory.",
+        version(
+            lambda block, x, memory, mask, memory_mask: right(block, x, memory, memory_mask, mask)
+        ),
+    ),
+    Mistake(
+        "target-mask-on-memory",
+        "Cross-attention gets the mask of x. At equal lengths nothing tells, and the decoder reads "
+        "the source only as far as it has written.",
+        cross("x", "memory", "memory", "mask"),
+    ),
+    Mistake(
+        "memory-mask-on-x",
+        "Self-attention gets the mask of the memory.",
+        steps(
+            lambda block, x, memory, mask, memory_mask: block.self_attention(x, x, x, memory_mask)[
+                0
+            ]
+        ),
+    ),
+    Mistake(
+        "mask-ignored",
+        "The mask on x changes nothing: the decoder sees its own future.",
+        version(
+            lambda block, x, memory, mask, memory_mask: right(block, x, memory, None, memory_mask)
+        ),
+    ),
+    Mistake(
+        "memory-mask-ignored",
+        "The mask on the memory changes nothing: padding is read.",
+        cross("x", "memory", "memory", "none"),
+    ),
+    Mistake(
+        "masks-inverted",
+        "A mask works the other way round: True means “may attend”.",
+        version(
+            lambda block, x, memory, mask, memory_mask: right(
+                block,
+                x,
+                memory,
+                None if mask is None else ~mask,
+                None if memory_mask is None else ~memory_mask,
+            )
+        ),
+        also=(
+            version(
+                lambda block, x, memory, mask, memory_mask: right(
+                    block, x, memory, None if mask is None else ~mask, memory_mask
+                )
+            ),
+            version(
+                lambda block, x, memory, mask, memory_mask: right(
+                    block, x, memory, mask, None if memory_mask is None else ~memory_mask
+                )
+            ),
+        ),
+    ),
+    Mistake(
+        "always-causal",
+        "The future of x is hidden without being asked. The mask comes from the caller.",
+        version(always_causal),
+    ),
+    Mistake(
+        "self-attention-twice",
+        "self.self_attention asks the memory, too; self.cross_attention is not used.",
+        with_attention("self_attention", "self_attention"),
+    ),
+    Mistake(
+        "cross-attention-twice",
+        "self.cross_attention serves for x, too; self.self_attention is not used.",
+        with_attention("cross_attention", "cross_attention"),
+    ),
+    Mistake(
+        "attentions-exchanged",
+        "self.cross_attention is used for x, and self.self_attention for the memory.",
+        with_attention("cross_attention", "self_attention"),
+    ),
+    Mistake(
+        "asks-with-the-input",
+        "The memory is asked with what came in, not with what self-attention has made of it.",
+        version(asks_with_the_first),
+    ),
+    Mistake(
+        "adds-to-the-input",
+        "Each residual starts from what came into the block. It should start from what the step "
+        "before gave.",
+        version(adds_to_the_first),
+    ),
+    Mistake(
+        "memory-normalised",
+        "The memory is normalised before it is read. The norms here are for x.",
+        steps(
+            two=lambda block, x, memory, mask, memory_mask: block.cross_attention(
+                x, block.norm_2(memory), block.norm_2(memory), memory_mask
+            )[0]
+        ),
+    ),
+    Mistake(
+        "pair",
+        "A pair comes back. The block returns its output alone.",
+        version(lambda block, *args: (right(block, *args), None)),
+        also=(version(lambda block, x, memory, *masks: (right(block, x, memory, *masks), memory)),),
+    ),
+    Mistake(
+        "no-gradient",
+        "No gradient comes through: the block runs under no_grad, or detaches.",
+        version(detached),
+    ),
+    Mistake(
+        "memory-detached",
+        "No gradient reaches the memory, so that the encoder would never be trained.",
+        version(detached_memory),
+    ),
+)
