@@ -107,7 +107,7 @@ def padded(rng: Generator, b: int, n: int, n_memory: int) -> tuple[Tensor, Tenso
 def draw_memory_mask(rng: Generator) -> Iterator[tuple]:
     """Padding in the memory and no mask on x."""
     hidden = torch.tensor([[[[True, False]]]])
-    yield tenths(rng, 1, 1, 4), tenths(rng, 1, 2, 4), 1, None, hidden
+    yield tenths(rng, 1, 2, 3), tenths(rng, 1, 2, 3), 1, None, hidden
     x, memory, memory_mask = padded(rng, 2, 3, 5)
     yield x, memory, 2, None, memory_mask
 
