@@ -81,14 +81,15 @@ def _pieces(source: str, scaffold: Scaffold, notes: list[str]) -> list[Piece]:
     if not known and normal_form(source) in scaffold.given:
         return []
     lines = source.split("\n")
-    starts = [(mark.line, task) for mark, task in known] or [(0, None)]
+    starts = [(mark.line, task) for mark, task in known]
+    if not starts or (starts[0][0] > 0 and parse("\n".join(lines[: starts[0][0]]))):
+        starts.insert(0, (0, None))
     if len({task.name for _, task in known}) > 1:
         notes.append(f"one cell answers {len(known)} exercises")
     pieces: list[Piece] = []
-    for k, (_, task) in enumerate(starts):
-        first = starts[k][0] if k else 0
+    for k, (first, task) in enumerate(starts):
         last = starts[k + 1][0] if k + 1 < len(starts) else len(lines)
-        text = "\n".join(lines[first:last])
+        text = "\n".join(lines[first if k else 0 : last])
         if pieces and pieces[-1].task == task:
             pieces[-1] = replace(pieces[-1], source=f"{pieces[-1].source}\n{text}")
         else:

@@ -169,7 +169,7 @@ def _is_wrapped(entries: list[Entry]) -> bool:
     if files:  # flat files in a folder: their names say whether they come from a platform
         known = [name for name in files if (sender := names.file_sender(name)) and sender.platform]
         return 2 * len(known) > len(files)
-    return not all(_names_chapter(child) for child in children)
+    return len(children) > 1 and not all(map(_names_chapter, children))
 
 
 def _names_chapter(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""What there is to grade: a rebuilt notebook for every student and chapter; and each file's fate."""
+"""What there is to grade: a rebuilt notebook for each student and chapter, each file's fate."""
 
 from __future__ import annotations
 

@@ -40,7 +40,8 @@ def locally(
     drops what is still running; a thread that waits does not keep the interpreter alive.
     """
     todo: queue.SimpleQueue[Rebuilt] = queue.SimpleQueue()
-    done: queue.SimpleQueue[Finished] = queue.SimpleQueue()
+    # bounded, so that the threads do not run ahead of what is recorded
+    done: queue.Queue[Finished] = queue.Queue(maxsize=1)
     for task in tasks:
         todo.put(task)
     closed = threading.Event()
