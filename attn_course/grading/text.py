@@ -46,7 +46,7 @@ def slug(name: str) -> str:
     be changed gets a piece of a hash.
     """
     plain = re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).strip("._ ")[:60]
-    if plain == name and plain == plain.lower() and not _RESERVED.fullmatch(plain):
+    if plain and plain == name == name.lower() and not _RESERVED.fullmatch(plain):
         return plain
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{plain or 'student'}-{digest}"
