@@ -8,19 +8,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attn_course.explorers.heads import HeadsExplorer
+    from attn_course.explorers.position import PositionExplorer
     from attn_course.explorers.predict import Predict
     from attn_course.explorers.quiz import Quiz
     from attn_course.explorers.scaling import ScalingExplorer
+    from attn_course.explorers.stepper import AttentionStepper
+    from attn_course.explorers.training_view import TrainingView
     from attn_course.explorers.viewer import AttentionViewer
 
 _HOMES = {
+    "AttentionStepper": "attn_course.explorers.stepper",
     "AttentionViewer": "attn_course.explorers.viewer",
     "HeadsExplorer": "attn_course.explorers.heads",
+    "PositionExplorer": "attn_course.explorers.position",
     "Predict": "attn_course.explorers.predict",
     "Quiz": "attn_course.explorers.quiz",
     "ScalingExplorer": "attn_course.explorers.scaling",
+    "TrainingView": "attn_course.explorers.training_view",
 }
-__all__ = ["AttentionViewer", "HeadsExplorer", "Predict", "Quiz", "ScalingExplorer"]
+__all__ = [
+    "AttentionStepper",
+    "AttentionViewer",
+    "HeadsExplorer",
+    "PositionExplorer",
+    "Predict",
+    "Quiz",
+    "ScalingExplorer",
+    "TrainingView",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ import { dot, make, show, softmax, unpack } from "./core.mjs";
 import { HeatMap, Plot, Surface, canvasOf, colourAt, outline } from "./charts.mjs";
 
 const BYTES = 4; // of a float32
+const SHOWN = 48; // features of the output's map; its table has all
 
 const opened = new WeakMap();
 
@@ -388,7 +389,10 @@ export function view(ui) {
     label: t("map"), rows: t("query_axis"), columns: t("key_axis"), height: 20, onPoint: () => {},
   });
   const change = new Plot(ui, { label: t("change"), y: { label: t("change"), low: 0 } });
-  const output = new HeatMap(ui, { label: t("output"), rows: t("token"), columns: t("feature"), height: 13 });
+  const output = new HeatMap(ui, {
+    label: t("output"), rows: t("token"), height: 13,
+    columns: t(ui.state.d_model > SHOWN ? "first_features" : "feature", { count: SHOWN }),
+  });
   const pictures = ui.row(ui.group(t("map"), map.element), ui.group(t("heads"), heads.grid.element));
   ui.body.append(
     ui.row(
@@ -421,7 +425,8 @@ function showMaps(numbers, state, map, output, change) {
     values: numbers.weights?.[chosen(state)] ?? blank, rowLabels: tokens, columnLabels: tokens,
     seen: (i, j) => Boolean(numbers.weights) && (!causal || j <= i),
   });
-  const values = numbers.output ?? blank;
+  // of wide outputs the first features: the cells of all would be too small to see
+  const values = numbers.output?.map((row) => row.slice(0, SHOWN)) ?? blank;
   const top = Math.max(0, ...values.flat().filter(Number.isFinite).map(Math.abs));
   output.show({ values, rowLabels: tokens, diverging: true, limits: [-top, top], seen: () => Boolean(numbers.output) });
   const ys = numbers.change ?? tokens.map(() => 0);
