@@ -81,7 +81,7 @@ def _pieces(source: str, scaffold: Scaffold, notes: list[str]) -> list[Piece]:
     if not known and normal_form(source) in scaffold.given:
         return []
     lines = source.split("\n")
-    starts = [(mark.line, task) for mark, task in known]
+    starts: list[tuple[int, Task | None]] = [(mark.line, task) for mark, task in known]
     if not starts or (starts[0][0] > 0 and parse("\n".join(lines[: starts[0][0]]))):
         starts.insert(0, (0, None))
     if len({task.name for _, task in known}) > 1:

@@ -12,10 +12,10 @@ from tqdm import tqdm
 from attn_course.course import find_chapter
 from attn_course.grading.records import Settings
 from attn_course.grading.run import Job, Progress, Result, grade
+from attn_course.grading.sandbox import KINDS, SandboxError, probe
 from attn_course.grading.state import StorageError
-from attn_course.grading.workers import ClusterError
+from attn_course.grading.workers import ClusterError, Executor
 
-SANDBOXES = ("bubblewrap", "docker", "podman", "none")
 _DEFAULTS = Settings()
 
 
@@ -90,7 +90,7 @@ def _chapters(_context: click.Context, _option: click.Parameter, names: tuple[st
 )
 @click.option(
     "--sandbox",
-    type=click.Choice(SANDBOXES),
+    type=click.Choice(KINDS),
     default=_DEFAULTS.sandbox,
     help="What the answers run in. `none` lets them do whatever you can do.",
 )
@@ -132,7 +132,7 @@ def command(
     try:
         executor = _executor(settings, local=scheduler is None)
         result = grade(job, executor, Bar())
-    except (ValueError, ClusterError) as error:
+    except (ValueError, ClusterError, SandboxError) as error:
         raise click.ClickException(str(error)) from None
     except StorageError as error:
         raise click.ClickException(
@@ -147,13 +147,14 @@ def command(
     _tell(result, out, sandbox)
 
 
-def _executor(settings: Settings, local: bool):
+def _executor(settings: Settings, local: bool) -> Executor:
     """What runs a notebook; the sandbox is tried at once, where it is needed on this machine."""
-    from attn_course.grading import execute
+    # late: it needs torch, which takes seconds to import
+    from attn_course.grading.execute import execute
 
     if local:
-        execute.probe(settings)
-    return execute.execute
+        probe(settings.sandbox)
+    return execute
 
 
 def _tell(result: Result, out: Path, sandbox: str) -> None:

@@ -16,6 +16,8 @@ from attn_course.grading.state import package_digest
 Executor = Callable[[Rebuilt, Settings], list[Verdict]]
 """Runs one rebuilt notebook and judges it: `attn_course.grading.execute.execute`."""
 
+_PATIENCE = 15  # seconds for a scheduler to answer
+
 
 class ClusterError(Exception):
     """The cluster cannot be used; the message says why and what to do."""
@@ -91,7 +93,7 @@ def on_cluster(
             "--scheduler needs the package distributed: python -m pip install -e '.[cluster]'"
         ) from None
     try:
-        client = Client(address, timeout=10, set_as_default=False)
+        client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         raise ClusterError(f"no Dask scheduler answers at {address} ({error})") from None
     with contextlib.closing(client):
@@ -101,7 +103,7 @@ def on_cluster(
             for task in tasks
         }
         try:
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=client.loop):
                 yield _collected(future, futures.pop(future))
                 future.release()
         finally:
