@@ -6,7 +6,7 @@ PY = .venv/bin/python
 export PYTHON
 
 .DEFAULT_GOAL := help
-.PHONY: help lab test test-slow lint test-fast test-notebooks notebooks bench lab-ready dev-ready
+.PHONY: help lab test test-slow lint test-fast test-notebooks notebooks explorers bench lab-ready dev-ready
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s%s\n", $$1, $$2}' Makefile
@@ -32,6 +32,9 @@ test-slow: dev-ready  ## run the tests that take minutes each
 
 notebooks: dev-ready  ## build notebooks/, exercises/ and solutions/ from chapters/
 	$(PY) -m attn_course build
+
+explorers: dev-ready  ## write docs/explorers.html: every interactive view, without a kernel
+	$(PY) -m attn_course explorers
 
 bench: dev-ready  ## print the side-by-side ratios
 	$(PY) -m benchmarks

@@ -24,6 +24,11 @@ _COMMANDS = {
         "command",
         "Grade a folder of submissions.",
     ),
+    "explorers": (
+        "attn_course.explorers.gallery",
+        "command",
+        "Write a page with every interactive view.",
+    ),
     "build": ("attn_course.authoring.command", "build", "Write the notebooks from chapters/."),
 }
 
