@@ -1,0 +1,148 @@
+"""Every explorer in a real JupyterLab: alive, in step with its kernel, and gone when re-run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+import pytest
+from lab_driver import Lab
+from nbconvert import HTMLExporter
+
+import attn_course.explorers as explorers
+
+pytestmark = pytest.mark.timeout(900)
+
+NOTEBOOK = "notebooks/explorers.ipynb"
+SET_UP = f"from attn_course.explorers import {', '.join(explorers.__all__)}"
+COUNT = "import ipywidgets; print('alive', len(ipywidgets.Widget.widgets))"
+
+FOCUS_FIRST = """(root) => {
+    const able = root.querySelectorAll(':is(input, select, button, [tabindex="0"])');
+    Array.from(able).find((one) => !one.disabled && one.offsetParent).focus();
+}"""
+VIEWS = "() => globalThis.attnCourseViews.size"
+
+
+@pytest.fixture(scope="module")
+def notebook(course_copy: Path) -> Path:
+    """One cell for each explorer."""
+    cells = [nbformat.v4.new_code_cell(SET_UP)]
+    cells += [nbformat.v4.new_code_cell(f"view = {name}()\nview") for name in explorers.__all__]
+    cells.append(nbformat.v4.new_code_cell(COUNT))
+    path = course_copy / NOTEBOOK
+    python = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=python), path)
+    return path
+
+
+@pytest.fixture
+def watched(lab: Lab, notebook: Path) -> Iterator[Lab]:
+    """The notebook, run; what its page asks for and complains of is held against it."""
+    asked, complaints = [], []
+    lab.page.on("request", lambda request: asked.append(request.url))
+    lab.page.on("pageerror", lambda error: complaints.append(str(error)))
+    lab.page.on("console", lambda said: said.type == "error" and complaints.append(said.text))
+    lab.open(NOTEBOOK)
+    lab.run_all()
+    lab.page.wait_for_function(
+        f"() => globalThis.attnCourseViews?.size >= {len(explorers.__all__)}"
+    )
+    yield lab
+    home = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")
+    assert [url for url in asked if not url.startswith(home)] == []
+    assert complaints == []
+
+
+def test_a_key_press_changes_each_of_them_and_not_its_height(watched: Lab):
+    assert watched.errors() == []
+    for number, name in enumerate(explorers.__all__, start=1):
+        root = watched.cell(number).locator(".attn-ex")
+        root.scroll_into_view_if_needed()
+        root.evaluate(FOCUS_FIRST)
+        height = root.bounding_box()["height"]
+        before = root.screenshot()
+        for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
+            watched.page.keyboard.press(key)
+            watched.page.wait_for_timeout(100)
+            if root.screenshot() != before:
+                break
+        else:
+            pytest.fail(f"{name}: no arrow key changes what is seen")
+        assert root.bounding_box()["height"] == height, name
+        assert root.evaluate("(root) => root.contains(document.activeElement)"), name
+
+
+def test_the_kernel_follows_and_leads(watched: Lab):
+    number = explorers.__all__.index("ScalingExplorer") + 1
+    root = watched.cell(number).locator(".attn-ex")
+    root.evaluate(FOCUS_FIRST)
+    watched.page.keyboard.press("ArrowRight")
+    last = len(explorers.__all__) + 1
+    watched.set_source(number, "view = ScalingExplorer()\nview")
+    watched.run(number)
+    watched.set_source(last, "view.d_k = 4; print(view.d_k)")
+    watched.run(last)
+    assert watched.output(last).strip() == "4"
+    root = watched.cell(number).locator(".attn-ex")
+    watched.page.wait_for_function(
+        "(root) => root.querySelector('output').textContent === '4'", arg=root.element_handle()
+    )
+    root.evaluate(FOCUS_FIRST)
+    watched.page.keyboard.press("ArrowRight")
+    watched.set_source(last, "print(view.d_k)")
+    watched.run(last)
+    assert watched.output(last).strip() == "8"
+
+
+# kills: listeners, observers, models or views that outlive their cell's next run
+def test_running_the_cells_ten_times_leaves_nothing_behind(watched: Lab):
+    last = len(explorers.__all__) + 1
+    devtools = watched.page.context.new_cdp_session(watched.page)
+    devtools.send("Performance.enable")
+
+    def counted() -> tuple[int, str, int]:
+        watched.run(last)
+        devtools.send("HeapProfiler.collectGarbage")
+        metrics = devtools.send("Performance.getMetrics")["metrics"]
+        (listeners,) = [one["value"] for one in metrics if one["name"] == "JSEventListeners"]
+        return watched.page.evaluate(VIEWS), watched.output(last), int(listeners)
+
+    def run_each() -> None:
+        for number in range(1, last):
+            watched.run(number)
+
+    run_each()
+    views, models, listeners = counted()
+    for _ in range(10):
+        run_each()
+    again = counted()
+    assert again[0] == views == len(explorers.__all__)
+    assert again[1] == models
+    assert again[2] <= listeners * 1.05
+
+
+def test_the_exported_page_steps_without_a_kernel_or_a_network(
+    watched: Lab, notebook: Path, browser, tmp_path: Path
+):
+    watched.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+    watched.page.wait_for_timeout(1000)
+    html, _ = HTMLExporter().from_filename(str(notebook))
+    page_file = tmp_path / "exported.html"
+    page_file.write_text(html, encoding="utf-8")
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    page.goto(page_file.as_uri(), wait_until="domcontentloaded")
+    page.wait_for_function(
+        f"document.querySelectorAll('.attn-ex').length === {len(explorers.__all__)}"
+    )
+    for root in page.locator(".attn-ex").all():
+        root.evaluate(FOCUS_FIRST)
+        before = root.screenshot()
+        for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
+            page.keyboard.press(key)
+            page.wait_for_timeout(100)
+            if root.screenshot() != before:
+                break
+        else:
+            pytest.fail(f"{root.get_attribute('data-explorer')}: no arrow key changes it")
+    context.close()
