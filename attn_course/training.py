@@ -106,6 +106,8 @@ def fit(
     evaluate: `evaluate(model)` in eval mode without gradients, every
         `eval_every` steps and at the end; one number or a mapping of them.
     on_step: an observer, called after each step; returning True ends the run.
+        If it has a method `finish(history)`, that is called when the run has ended,
+        however it ended, so that an observer can complete what it shows.
     checkpoint: a file, written every `checkpoint_every` steps and at the end.
         If it exists the run goes on from it and gets the numbers that it would
         have got uninterrupted; delete it to start afresh.
@@ -155,7 +157,12 @@ def fit(
             history.stopped = "interrupted"
         finally:
             model.train(mode)
+            getattr(on_step, "finish", _nothing)(history)
     return history
+
+
+def _nothing(history: History) -> None:
+    """What an observer does at the end that has no `finish`."""
 
 
 class _Clock:

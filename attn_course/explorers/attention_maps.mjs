@@ -1,7 +1,7 @@
 // Attention maps as Python packs them (attention_maps.py), and thumbnails of all heads.
 
 import { bytesOf, show, unpack } from "./core.mjs";
-import { Surface, canvasOf, colourAt, outline } from "./charts.mjs";
+import { HeatMap, Surface, canvasOf, colourAt, outline } from "./charts.mjs";
 
 // the code of NaN
 const NAN = 255;
@@ -45,6 +45,22 @@ export function headEntropies(group) {
   const { entropy } = mapsOf(group);
   const mean = (at) => entropy.subarray(at * rows, (at + 1) * rows).reduce((sum, one) => sum + one, 0) / rows;
   return Array.from({ length: heads }, (_, at) => mean(at));
+}
+
+/** A token so short that a sentence holds it. */
+export const cut = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
+
+/** A token in words; tokens repeat, so its place always stands beside. */
+export const token = (t, tokens, place) => t("token", { token: cut(tokens[place]), place });
+
+/** A map whose rows and columns are tokens. */
+export class TokenMap extends HeatMap {
+  read(i, j) {
+    const { values, rowLabels, columnLabels } = this.data;
+    const t = this.ui.t;
+    const [row, column] = [token(t, rowLabels, i), token(t, columnLabels, j)];
+    return t("token_cell", { row, column, value: show(values[i][j]) });
+  }
 }
 
 /** Thumbnails of all heads, a row for each layer; onPick(layer, head) by arrow key or click. */
@@ -104,7 +120,7 @@ export class Mosaic extends Surface {
     }
     group.heads.forEach((count, layer) => {
       pen.fillStyle = colours.soft;
-      pen.fillText(layer, 1.2 * em, top + (layer + 0.4) * high);
+      pen.fillText(layer, 1.2 * em, top + layer * high + 3 + (rows * scale) / 2);
       for (let head = 0; head < count; head++) {
         const size = [columns * scale, rows * scale];
         const x = left + (head + 0.5) * wide - size[0] / 2;
@@ -115,38 +131,56 @@ export class Mosaic extends Surface {
   }
 
   drawOne(pen, layer, head, x, y, [width, height], colours) {
-    const [, rows, columns] = this.group.shape;
+    const { rows, columns } = this.painted;
     pen.imageSmoothingEnabled = columns > width; // shrunk: smooth; enlarged: squares
     pen.drawImage(this.pictures, head * columns, layer * rows, columns, rows, x, y, width, height);
     if (layer === this.layer && head === this.head) outline(pen, x - 1, y - 1, width + 2, height + 2, colours);
     const entropy = this.entropy[headAt(this.group, layer, head)];
     pen.fillStyle = colours.ink;
     if (this.numbered) return pen.fillText(show(entropy, 2), x + width / 2, y + height + 0.75 * this.em);
-    pen.fillRect(x, y + height + 3, width * (entropy / Math.log(Math.max(columns, 2)) || 0), 3);
+    pen.fillRect(x, y + height + 3, width * (entropy / Math.log(Math.max(this.group.shape[2], 2)) || 0), 3);
   }
 
   // All maps in one image, made anew only when another group is shown.
   paintPictures() {
     const { group, stretch } = this;
     if (this.painted?.group === group && this.painted.stretch === stretch) return;
-    this.painted = { group, stretch };
-    const [, rows, columns] = group.shape;
-    const { codes, tops } = mapsOf(group);
+    const step = Math.ceil(Math.max(group.shape[1], group.shape[2]) / FINEST);
+    const [rows, columns] = group.shape.slice(1).map((count) => Math.ceil(count / step));
+    this.painted = { group, stretch, rows, columns };
     const wide = Math.max(...group.heads) * columns;
     const image = new ImageData(wide, group.heads.length * rows);
     const pixels = new Uint32Array(image.data.buffer);
-    let [at, from] = [0, 0];
+    const { tops } = mapsOf(group);
     group.heads.forEach((count, layer) => {
       for (let head = 0; head < count; head++) {
-        const colours = palette(stretch ? tops[at++] : 1);
-        for (let i = 0; i < rows; i++) {
-          const to = (layer * rows + i) * wide + head * columns;
-          for (let j = 0; j < columns; j++) pixels[to + j] = colours[codes[from++]];
-        }
+        const at = headAt(group, layer, head);
+        const colours = palette(stretch ? tops[at] : 1);
+        shrunk(group, at, step, columns).forEach((code, k) => {
+          const row = layer * rows + Math.floor(k / columns);
+          pixels[row * wide + head * columns + (k % columns)] = colours[code];
+        });
       }
     });
     this.pictures = canvasOf(image);
   }
+}
+
+const FINEST = 48; // points along a side of a thumbnail
+
+// The largest of every few cells, so that a thumbnail keeps single bright ones.
+function shrunk(group, at, step, wide) {
+  const [, rows, columns] = group.shape;
+  const { codes } = mapsOf(group);
+  const small = new Uint8Array(Math.ceil(rows / step) * wide);
+  for (let i = 0; i < rows; i++) {
+    for (let j = 0; j < columns; j++) {
+      const code = codes[(at * rows + i) * columns + j];
+      const k = Math.floor(i / step) * wide + Math.floor(j / step);
+      if (code > small[k]) small[k] = code;
+    }
+  }
+  return small;
 }
 
 // The colour of each code, as the four bytes of a pixel.

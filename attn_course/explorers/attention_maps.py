@@ -59,7 +59,7 @@ def recorded(model: nn.Module, *inputs: Any, **named: Any) -> dict[str, Tensor]:
     Raises:
         TraitError: if no `MultiHeadAttention` took part.
     """
-    with _reading(model), record_attention(model) as maps:
+    with reading(model), record_attention(model) as maps:
         model(*inputs, **named)
     if not maps:
         raise traitlets.TraitError(
@@ -70,7 +70,8 @@ def recorded(model: nn.Module, *inputs: Any, **named: Any) -> dict[str, Tensor]:
 
 
 @contextmanager
-def _reading(model: nn.Module) -> Iterator[None]:
+def reading(model: nn.Module) -> Iterator[None]:
+    """Let a model be run without dropout and gradients, and leave its modes as they were."""
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

@@ -150,6 +150,10 @@ class Explorer(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         shown(self)
+        return self._bundle()
+
+    def _bundle(self) -> dict[str, Any]:
+        """The view in every form that a front end may want."""
         png = self.png()
         return {
             "text/plain": repr(self),

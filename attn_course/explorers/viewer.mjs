@@ -1,8 +1,8 @@
 // AttentionViewer: all heads of a model as thumbnails, one of them large, a token's row and column.
 
 import { make, show } from "./core.mjs";
-import { HeatMap, Plot } from "./charts.mjs";
-import { Mosaic, headAt, headEntropies, mapsOf, weightsOf } from "./attention_maps.mjs";
+import { Plot } from "./charts.mjs";
+import { Mosaic, TokenMap, cut, headAt, headEntropies, mapsOf, token, weightsOf } from "./attention_maps.mjs";
 
 const PANES = ["", "beside_"]; // a prefix of names: the sentence, and the one beside it
 const MANY_CELLS = 1024; // more of them make no table that anybody reads
@@ -63,10 +63,6 @@ export function compute(state) {
 
 // -- words ------------------------------------------------------------------------------
 
-const cut = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
-const token = (t, tokens, place) => t("token", { token: cut(tokens[place]), place });
-
-// Tokens repeat: a place always stands beside.
 function largest(t, tokens, weights, count) {
   const places = Array.from(weights.keys()).filter((place) => weights[place] > 0);
   places.sort((a, b) => weights[b] - weights[a]);
@@ -122,15 +118,6 @@ export function tables(numbers, state, t) {
 }
 
 // -- the view ---------------------------------------------------------------------------
-
-class TokenMap extends HeatMap {
-  read(i, j) {
-    const { values, rowLabels, columnLabels } = this.data;
-    const t = this.ui.t;
-    const [row, column] = [token(t, rowLabels, i), token(t, columnLabels, j)];
-    return t("token_cell", { row, column, value: show(values[i][j]) });
-  }
-}
 
 export function view(ui) {
   const panes = PANES.map((pane) => buildPane(ui, pane));

@@ -1,6 +1,6 @@
 """AttentionViewer: layers × heads × tokens of a model, and two sentences side by side."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import ceil
 from typing import Any
@@ -30,6 +30,7 @@ from attn_course.plots.maps import draw_map
 from attn_course.plots.picture import COLOURS, SEQUENTIAL
 
 _FEW_KEYS = 24  # with more of them, colours from 0 to 1 would show little
+_READABLE = 40  # tokens along an axis of the still picture
 _THUMBNAIL = 32  # points along a side in the still picture
 _PANES = ("", "beside_")
 _POSITIONS = ("sentence", "beside", "layer", "head", "row", "column", "beside_row", "beside_column")
@@ -158,10 +159,13 @@ class AttentionViewer(Explorer):
             }
         return numbers
 
+    def _sentence(self, pane: str) -> dict[str, Any]:
+        beside = self.sentence if self.beside is None else self.beside
+        return self.sentences[beside if pane else self.sentence]
+
     def _place(self, pane: str) -> tuple[dict[str, Any], int, int, int, int]:
         """Return the group shown in a pane, and layer, head, row and column within it."""
-        number = self.beside if pane else self.sentence
-        groups = {group["kind"]: group for group in self.sentences[number]["groups"]}
+        groups = {group["kind"]: group for group in self._sentence(pane)["groups"]}
         group = groups[self.kind]
         layer = min(self.layer, len(group["heads"]) - 1)
         head = min(self.head, group["heads"][layer] - 1)
@@ -176,7 +180,7 @@ class AttentionViewer(Explorer):
             group, layer, head, _, _ = self._place(pane)
             sizes = {"layers": len(group["heads"]), "heads": max(group["heads"])}
             sizes |= {"rows": len(group["rows"]), "columns": len(group["columns"])}
-            name = self.sentences[self.beside if pane else self.sentence]["name"]
+            name = self._sentence(pane)["name"]
             kind = self.words.get(f"kind_{self.kind}", self.kind)
             parts.append(self.t("drawn", name=name, kind=kind, layer=layer, head=head, **sizes))
         return " ".join(parts)
@@ -185,30 +189,50 @@ class AttentionViewer(Explorer):
         panes = _PANES[: 1 if self.beside is None else 2]
         figure.set_size_inches(self.size[0], self.size[1] * len(panes))
         axes = figure.subplots(len(panes), 2, squeeze=False, width_ratios=(1, 1.2))
-        texts: list[str] = []
         for (thumbnails, large), pane in zip(axes, panes, strict=True):
             group, layer, head, _, _ = self._place(pane)
-            draw_thumbnails(thumbnails, group, layer, head, self.words)
-            weights = dequantise(codes_of(group)[sum(group["heads"][:layer]) + head])
-            few = max(weights.shape) <= 40
-            labels = (group["rows"], group["columns"]) if few else (None, None)
-            top = float(np.nanmax(weights, initial=0)) if self.stretch else 1.0
-            image = draw_map(large, weights, (0.0, top or 1.0), *map(_short, labels))
-            large.set_title(self.t("map_title", layer=layer, head=head))
-            large.set(xlabel=self.words["key_axis"], ylabel=self.words["query_axis"])
-            figure.colorbar(image, ax=large, label=self.words["weight"], shrink=0.9)
-            texts += [*(labels[0] or ()), *(labels[1] or ())]
-        note_missing(figure, texts)
+            draw_thumbnails(thumbnails, group, layer, head, self.words, stretch=self.stretch)
+            draw_map_of(figure, large, group, layer, head, self.words, stretch=self.stretch)
+
+
+def draw_map_of(
+    figure: Figure,
+    axes: Axes,
+    group: Mapping[str, Any],
+    layer: int,
+    head: int,
+    words: Mapping[str, str],
+    *,
+    stretch: bool,
+) -> None:
+    """Draw the map of one head large, with its tokens if there are not too many."""
+    weights = dequantise(codes_of(group)[sum(group["heads"][:layer]) + head])
+    few = max(weights.shape) <= _READABLE
+    rows, columns = (_short(group[side]) if few else None for side in ("rows", "columns"))
+    top = float(np.nanmax(weights, initial=0)) if stretch else 1.0
+    image = draw_map(axes, weights, (0.0, top or 1.0), rows, columns)
+    axes.set_title(words["map_title"].format(layer=layer, head=head))
+    axes.set(xlabel=words["key_axis"], ylabel=words["query_axis"])
+    figure.colorbar(image, ax=axes, label=words["weight"], shrink=0.9)
+    note_missing(figure, [*(rows or ()), *(columns or ())])
 
 
 def draw_thumbnails(
-    axes: Axes, group: Mapping[str, Any], layer: int, head: int, words: Mapping[str, str]
+    axes: Axes,
+    group: Mapping[str, Any],
+    layer: int,
+    head: int,
+    words: Mapping[str, str],
+    *,
+    stretch: bool,
 ) -> None:
     """Draw the maps of all heads as one image, a row for each layer, and outline one."""
     codes = codes_of(group)
     codes = np.where(codes == NAN_CODE, 0, codes)
-    # the root of a weight: what is small shows in a picture that is small
-    thumbnails = [_shrunk(one) / max(one.max(), 1) for one in codes]
+    tops = dequantise(codes.max(axis=(1, 2))) if stretch else np.ones(len(codes))
+    thumbnails = [
+        dequantise(_shrunk(one)) / (top or 1) for one, top in zip(codes, tops, strict=True)
+    ]
     n, m = thumbnails[0].shape
     gap = 1 + max(n, m) // 16
     heads = group["heads"]
@@ -220,8 +244,8 @@ def draw_thumbnails(
     axes.imshow(sheet, cmap=SEQUENTIAL, vmin=0, vmax=1, aspect="auto", interpolation="nearest")
     corner = (head * (m + gap) - 0.5, layer * (n + gap) - 0.5)
     axes.add_patch(Rectangle(corner, m, n, fill=False, edgecolor=COLOURS[1], linewidth=2.5))
-    axes.set_xticks([k * (m + gap) + m / 2 for k in range(max(heads))], range(max(heads)))
-    axes.set_yticks([k * (n + gap) + n / 2 for k in range(len(heads))], range(len(heads)))
+    axes.set_xticks([k * (m + gap) + m / 2 for k in range(max(heads))], map(str, range(max(heads))))
+    axes.set_yticks([k * (n + gap) + n / 2 for k in range(len(heads))], map(str, range(len(heads))))
     axes.set(xlabel=words["heads_axis"], ylabel=words["layers_axis"])
     axes.set_title(words["thumbnails"])
     axes.tick_params(length=0)
@@ -237,9 +261,7 @@ def _shrunk(codes: np.ndarray) -> np.ndarray:
     return blocks.max(axis=(1, 3))
 
 
-def _short(tokens: list[str] | None) -> list[str] | None:
-    if tokens is None:
-        return None
+def _short(tokens: Sequence[str]) -> list[str]:
     return [token if len(token) <= 14 else f"{token[:13]}…" for token in tokens]
 
 
@@ -271,7 +293,7 @@ def _examples() -> list[dict[str, Any]]:
     return [one for text in texts for one in sentences_of(_ruled(text.split()), text.split())]
 
 
-def _ruled(tokens: list[str], sharpness: float = 4.0) -> list[Tensor]:
+def _ruled(tokens: Sequence[str], sharpness: float = 4.0) -> list[Tensor]:
     """Return (h, i, j) of two layers: scores are high where a rule says so, low elsewhere."""
     n = len(tokens)
     i, j = torch.meshgrid(torch.arange(n), torch.arange(n), indexing="ij")
