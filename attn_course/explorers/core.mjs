@@ -304,9 +304,9 @@ class View {
     return button;
   }
 
-  /** Style sheet of this explorer alone, once a page; its rules start with .attn-ex too. */
-  style(text) {
-    addStyle(`attn-course-style-${this.root.dataset.explorer}`, text);
+  /** More style, once a page under this name; its rules start with .attn-ex too. */
+  style(text, name = this.root.dataset.explorer) {
+    addStyle(`attn-course-style-${name}`, text);
   }
 
   /** Call `follow(state)` at each drawing, so that a control shows what holds. */

@@ -31,6 +31,48 @@ def as_array(data: Any, name: str, ndim: int) -> np.ndarray:
     return array
 
 
+def as_flags(data: Any, name: str, ndim: int) -> np.ndarray:
+    """Return a boolean tensor, array or nested list as an array of booleans.
+
+    Raises:
+        TraitError: if it is not boolean, is ragged or has another number of axes.
+    """
+    if isinstance(data, Tensor):
+        data = data.detach().cpu().numpy() if data.dtype == torch.bool else data.tolist()
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise traitlets.TraitError(f"{name} must hold booleans in equal rows: {error}") from None
+    if array.dtype != np.bool_:
+        raise traitlets.TraitError(f"{name} must be boolean, True where it may, got {data!r:.80}")
+    if array.ndim != ndim or 0 in array.shape:
+        raise traitlets.TraitError(
+            f"{name} must have {ndim} axes, none of them empty, got shape {array.shape}"
+        )
+    return array
+
+
+class Numbers(traitlets.List):
+    """A trait of numbers in nested lists, which takes a tensor or an array too."""
+
+    def __init__(self, ndim: int = 2, **options: Any) -> None:
+        """Take what has `ndim` axes."""
+        super().__init__(**options)
+        self.ndim = ndim
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Return plain nested lists, or raise TraitError."""
+        return to_plain(as_array(value, self.name or "value", self.ndim))
+
+
+class Flags(Numbers):
+    """A trait of booleans in nested lists, which takes a tensor or an array too."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Return plain nested lists, or raise TraitError."""
+        return as_flags(value, self.name or "value", self.ndim).tolist()
+
+
 def to_plain(array: Any) -> Any:
     """Return nested lists in which NaN and infinities are words, for JSON knows neither."""
     if isinstance(array, np.ndarray | Tensor):
