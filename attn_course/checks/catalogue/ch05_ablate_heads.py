@@ -1,0 +1,372 @@
+"""Exercise 5.6, ablate_heads: its stages and its known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy, deepcopy
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from attn_course.checks.catalogue.ch05_multi_head_attention import IDENTITY, built
+from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal, tenths
+from attn_course.checks.refusals import refusal
+from attn_course.multihead import MultiHeadAttention, ablate_heads
+
+INPUTS = ("x", "num_heads", "heads", "weights of the layer")
+
+# -- how an answer is called ------------------------------------------------------------------
+
+
+def ablated(answer: Answer, x: Tensor, num_heads: int, heads: list, weights: int | str) -> Any:
+    """What the returned layer makes of x, and what the given layer makes of it afterwards."""
+    layer = built(MultiHeadAttention, x.shape[-1], num_heads, weights, x)
+    found = answer(layer, heads)
+    if not isinstance(found, nn.Module):
+        return found
+    return _output(found, x), _output(layer, x)
+
+
+def _output(layer: nn.Module, x: Tensor) -> Any:
+    result = layer(x, x, x)
+    return result[0] if isinstance(result, tuple | list) else result
+
+
+def refused(answer: Answer, num_heads: int, heads: list) -> str:
+    """The error for heads that there are not."""
+    return refusal(answer, MultiHeadAttention(2 * num_heads, num_heads), heads)
+
+
+def draw_nothing(rng: Generator) -> Iterator[tuple]:
+    """No head is silenced: everything stays."""
+    yield tenths(rng, 1, 2, 2), 2, [], IDENTITY
+    yield normal(rng, 2, 3, 12), 4, [], 3
+
+
+def draw_one(rng: Generator) -> Iterator[tuple]:
+    """One head, the first, the last and one between; without projections in the small case."""
+    yield tenths(rng, 1, 2, 2), 2, [1], IDENTITY
+    yield tenths(rng, 1, 2, 4), 2, [0], IDENTITY
+    for head in (0, 1, 3):
+        yield normal(rng, 2, 3, 12), 4, [head], 4
+    yield normal(rng, 2, 5, 9), 3, [2], 5
+
+
+def draw_several(rng: Generator) -> Iterator[tuple]:
+    """Several heads, in any order, one of them named twice; all of them."""
+    yield tenths(rng, 1, 2, 3), 3, [0, 2], IDENTITY
+    yield normal(rng, 2, 3, 20), 4, [3, 0], 6
+    yield normal(rng, 2, 3, 12), 6, [1, 4, 2], 7
+    yield normal(rng, 2, 3, 12), 3, [1, 1], 8
+    yield normal(rng, 2, 4, 12), 3, [0, 1, 2], 9
+    yield normal(rng, 2, 4, 6), 1, [0], 10
+
+
+def draw_missing(rng: Generator) -> Iterator[tuple]:
+    """Heads that there are not."""
+    yield 2, [2]
+    yield 4, [0, 7]
+    yield 3, [-1]
+
+
+# -- known-wrong versions ---------------------------------------------------------------------
+
+Silence = Callable[[Any, list[int]], Any]
+
+
+def checked(silence: Silence, copied: Callable[[Any], Any] = deepcopy) -> Answer:
+    """A version that refuses what it should, and silences by `silence(layer, heads)`, in place."""
+
+    def answer(attention: Any, heads: list[int]) -> Any:
+        wrong = [m for m in heads if not 0 <= m < attention.num_heads]
+        if wrong:
+            raise ValueError(f"no heads {wrong} among {attention.num_heads}")
+        layer = copied(attention)
+        with torch.no_grad():
+            silence(layer, heads)
+        return layer
+
+    return answer
+
+
+def columns(layer: Any) -> Tensor:
+    """W_o's weight as (out, h, d), a view."""
+    return layer.W_o.weight.unflatten(1, (layer.num_heads, -1))
+
+
+def rows(linear: nn.Linear, h: int) -> Tensor:
+    """A projection's weight as (h, d, in), a view."""
+    return linear.weight.unflatten(0, (h, -1))
+
+
+def right(layer: Any, heads: list[int]) -> None:
+    """What is asked for."""
+    columns(layer)[:, heads] = 0.0
+
+
+def of_the_queries(layer: Any, heads: list[int]) -> None:
+    """Silences the questions, so that the head attends evenly."""
+    rows(layer.W_q, layer.num_heads)[heads] = 0.0
+    layer.W_q.bias.unflatten(0, (layer.num_heads, -1))[heads] = 0.0
+
+
+def of_the_values(layer: Any, heads: list[int]) -> None:
+    """Silences the values, and forgets their bias."""
+    rows(layer.W_v, layer.num_heads)[heads] = 0.0
+
+
+def with_the_bias(layer: Any, heads: list[int]) -> None:
+    """Takes the output's bias away, too."""
+    right(layer, heads)
+    if heads:
+        layer.W_o.bias.zero_()
+
+
+def of_features(layer: Any, heads: list[int]) -> None:
+    """Takes one feature for each head."""
+    layer.W_o.weight[:, heads] = 0.0
+
+
+def interleaved(layer: Any, heads: list[int]) -> None:
+    """Takes the features in (d h) order."""
+    layer.W_o.weight.unflatten(1, (-1, layer.num_heads))[:, :, heads] = 0.0
+
+
+def replaced(layer: Any, heads: list[int]) -> None:
+    """Puts a new W_o into what may be shared."""
+    silent = deepcopy(layer.W_o)
+    silent.weight.unflatten(1, (layer.num_heads, -1))[:, heads] = 0.0
+    layer.W_o = silent
+
+
+def others(layer: Any, heads: list[int]) -> list[int]:
+    """The heads that are not named."""
+    return [m for m in range(layer.num_heads) if m not in heads]
+
+
+def spread(layer: Any, heads: list[int]) -> None:
+    """Lets the other heads speak up for those that are silent."""
+    right(layer, heads)
+    if heads and len(set(heads)) < layer.num_heads:
+        layer.W_o.weight *= layer.num_heads / (layer.num_heads - len(set(heads)))
+
+
+def unchecked(attention: Any, heads: list[int]) -> Any:
+    """Silences those heads that there are."""
+    layer = deepcopy(attention)
+    with torch.no_grad():
+        right(layer, [m for m in heads if -layer.num_heads <= m < layer.num_heads])
+    return layer
+
+
+def sliced(attention: Any, heads: list[int]) -> Any:
+    """Leaves it to slices, which take whatever there is."""
+    layer = deepcopy(attention)
+    d = layer.W_o.in_features // layer.num_heads
+    with torch.no_grad():
+        for m in heads:
+            layer.W_o.weight[:, m * d : (m + 1) * d] = 0.0
+    return layer
+
+
+def indexed(attention: Any, heads: list[int]) -> Any:
+    """Leaves it to the index to complain."""
+    layer = deepcopy(attention)
+    with torch.no_grad():
+        for m in heads:
+            columns(layer)[:, m] = 0.0
+    if any(m < 0 for m in heads):
+        raise IndexError
+    return layer
+
+
+def asserted(attention: Any, heads: list[int]) -> Any:
+    """Refuses with an assert."""
+    assert all(0 <= m < attention.num_heads for m in heads)
+    return ablate_heads(attention, heads)
+
+
+def without_copy(layer: Any) -> Any:
+    """The layer itself."""
+    return layer
+
+
+MISTAKES = (
+    Mistake(
+        "in-place",
+        "The layer that was given is silenced itself. After one ablation the next would start "
+        "from a damaged layer. Return a copy that shares no weights with it.",
+        checked(right, copied=without_copy),
+        also=(
+            checked(right, copied=copy),
+            checked(replaced, copied=copy),
+            checked(replaced, copied=without_copy),
+        ),
+    ),
+    Mistake(
+        "outputs-for-heads",
+        "What is cleared are rows of W_o.weight, features of the output. nn.Linear stores its "
+        "weight as (out, in): what comes in, and so the heads, are its columns.",
+        checked(lambda layer, heads: rows(layer.W_o, layer.num_heads).__setitem__(heads, 0.0)),
+    ),
+    Mistake(
+        "one-feature-a-head",
+        "One column of W_o.weight is cleared for each head. A head is d_model / num_heads columns "
+        "wide.",
+        checked(of_features),
+    ),
+    Mistake(
+        "features-first",
+        "The columns that are cleared lie num_heads apart. In (h d) order a head's columns lie "
+        "side by side.",
+        checked(interleaved),
+    ),
+    Mistake(
+        "others-silenced",
+        "The named heads are kept and the others silenced.",
+        checked(lambda layer, heads: right(layer, others(layer, heads))),
+    ),
+    Mistake(
+        "first-only",
+        "Only the first of the named heads is silenced.",
+        checked(lambda layer, heads: right(layer, heads[:1])),
+        also=(checked(lambda layer, heads: right(layer, heads[-1:])),),
+    ),
+    Mistake(
+        "all-silenced",
+        "All heads are silenced, whichever are named.",
+        checked(lambda layer, heads: right(layer, list(range(layer.num_heads)) if heads else [])),
+        also=(checked(lambda layer, heads: right(layer, list(range(layer.num_heads)))),),
+    ),
+    Mistake(
+        "nothing-silenced",
+        "No head is silenced: the layer that comes back does what it did before.",
+        checked(lambda layer, heads: None),
+    ),
+    Mistake(
+        "counted-from-one",
+        "The heads are counted from 1. The first one is head 0.",
+        checked(lambda layer, heads: right(layer, [m - 1 for m in heads if m > 0])),
+        also=(checked(lambda layer, heads: right(layer, [m - 1 for m in heads])),),
+    ),
+    Mistake(
+        "counted-from-the-end",
+        "The heads are counted from the end.",
+        checked(lambda layer, heads: right(layer, [-1 - m for m in heads])),
+    ),
+    Mistake(
+        "bias-taken-too",
+        "W_o's bias is cleared, too. It belongs to no head, and stays.",
+        checked(with_the_bias),
+    ),
+    Mistake(
+        "value-bias-left",
+        "The value weights of the head are cleared, but not their bias: it still comes through, "
+        "since the weights of attention sum to one.",
+        checked(of_the_values),
+    ),
+    Mistake(
+        "query-silenced",
+        "The head's queries are cleared. It does not fall silent: scores of 0 make it attend to "
+        "all tokens alike, and it passes on their mean.",
+        checked(of_the_queries),
+    ),
+    Mistake(
+        "others-scaled-up",
+        "The other heads are scaled up, as dropout does. Here they stay as they are.",
+        checked(spread),
+    ),
+    Mistake(
+        "nothing-returned",
+        "Nothing comes back. A copy of the layer is asked for.",
+        lambda attention, heads: None,
+        also=(lambda attention, heads: right(deepcopy(attention).requires_grad_(False), heads),),
+    ),
+    Mistake(
+        "only-the-projection",
+        "Only W_o comes back. A copy of the whole layer is asked for.",
+        lambda attention, heads: ablate_heads(attention, heads).W_o,
+    ),
+    Mistake(
+        "only-the-weight",
+        "A tensor comes back. A copy of the whole layer is asked for.",
+        lambda attention, heads: ablate_heads(attention, heads).W_o.weight,
+    ),
+    Mistake(
+        "missing-allowed",
+        "A head that there is not is passed over, or counted from the end. Then an experiment "
+        "measures nothing, and nothing tells: raise a ValueError that names it.",
+        unchecked,
+        also=(sliced,),
+    ),
+    Mistake(
+        "asserted",
+        "For a head that there is not an assert fails. An assert is left out under `python -O`; a "
+        "user's mistake is a ValueError with the numbers.",
+        asserted,
+    ),
+    Mistake(
+        "late-error",
+        "A head that there is not is refused by the index, which raises an IndexError. Raise a "
+        "ValueError that names it and says how many heads there are; below 0, too.",
+        indexed,
+    ),
+)
+
+RETURNED = (
+    Output("output of the ablated layer", "b n d"),
+    Output("output of the layer given", "b n d"),
+)
+
+EXERCISE = Exercise(
+    number="5.6",
+    reference=ablate_heads,
+    outputs=RETURNED,
+    difficulty=2,
+    minutes=15,
+    points=3,
+    may_use="torch, einops and copy",
+    stages=(
+        Stage(
+            "one head",
+            draw_one,
+            "With one head named, the output should lack what this head adds to it, and nothing "
+            "else; and the layer given should be as before.",
+            call=ablated,
+            inputs=INPUTS,
+        ),
+        Stage(
+            "no head",
+            draw_nothing,
+            "With no head named the layer should do what it did before.",
+            call=ablated,
+            inputs=INPUTS,
+        ),
+        Stage(
+            "several heads",
+            draw_several,
+            "With one head named it is right, with several it is not.",
+            call=ablated,
+            inputs=INPUTS,
+        ),
+        Stage(
+            "missing heads",
+            draw_missing,
+            "A head that there is not is a ValueError, with the numbers.",
+            call=refused,
+            outputs=(Output("what is raised"),),
+            inputs=("num_heads", "heads"),
+        ),
+    ),
+    mistakes=MISTAKES,
+    hints=(
+        "Where does a head's result pass on its way to the output, and what lies only on its way?",
+        "The merged row holds head m's d features side by side, and each meets a row of W_o, drawn "
+        "(in, out). With those rows at zero the head adds nothing. Mind how nn.Linear stores them.",
+        "deepcopy(attention) is a layer of its own. Under torch.no_grad(), its W_o.weight as "
+        "(out, h, d), by unflatten, is a view: what you set in it is set in the layer.",
+    ),
+)
+
+EXERCISES = (EXERCISE,)
