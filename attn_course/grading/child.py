@@ -1,0 +1,57 @@
+"""The process that grades one notebook: it runs pytest, with nbval and the grading plugin.
+
+It is forked from a server that has imported what takes long (torch above all) already, so that
+a notebook costs its own work only, and a crash costs one notebook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+import nbval.plugin  # noqa: F401 (imported here, so that each notebook has it already)
+import pytest
+import torch
+
+from attn_course.grading import session  # noqa: F401 (likewise)
+
+MEMORY_GB = 8
+"""Address space of the trusted process: what a student has it compute cannot fill the machine."""
+
+
+def grade(folder: str, timeout: float) -> None:
+    """Grade the notebook in `folder`, whose job file is there."""
+    place = Path(folder)
+    _end_with_parent()
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_GB * 2**30, MEMORY_GB * 2**30))
+    torch.set_num_threads(1)
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.chdir(place)
+    with (place / "log").open("w", encoding="utf-8") as log:
+        os.dup2(log.fileno(), 1)
+        os.dup2(log.fileno(), 2)
+        code = pytest.main(arguments(place, timeout))
+        sys.stdout.flush()
+    os._exit(0 if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) else 1)
+
+
+def arguments(place: Path, timeout: float) -> list[str]:
+    """Pytest's command line for the notebook in a folder."""
+    return [
+        *("-p", "nbval.plugin", "-p", "attn_course.grading.plugin", "-p", "no:cacheprovider"),
+        *("-c", str(place / "pytest.ini"), "--rootdir", str(place), "-q", "--tb=short"),
+        *("--nbval-lax", f"--nbval-cell-timeout={timeout}"),
+        *("--grading-job", str(place / "job.json"), str(place / "graded.ipynb")),
+    ]
+
+
+def _end_with_parent() -> None:
+    """Have the kernel of the system end this process when the server that forked it ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)

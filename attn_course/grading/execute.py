@@ -1,0 +1,94 @@
+"""Run one rebuilt notebook in a sandbox and judge it outside.
+
+Nothing that a student's code does raises here: a verdict says what it was.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import tempfile
+from pathlib import Path
+
+import nbformat
+from nbformat.v4 import new_code_cell, new_notebook
+
+from attn_course.grading import sandbox
+from attn_course.grading.edition import edition
+from attn_course.grading.records import Cell, Rebuilt, Settings, Verdict
+from attn_course.grading.session import Job, without_kernel
+
+GRACE_SECONDS = 120.0
+"""How long a notebook's process may take beyond the notebook's own time, to start and to judge."""
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["attn_course.grading.child"])
+
+
+def probe(settings: Settings) -> None:
+    """See that submissions can be run with these settings.
+
+    Raises:
+        SandboxError: if the sandbox does not work here; the text has the remedy.
+        ValueError: if there is no such sandbox.
+    """
+    sandbox.probe(settings.sandbox)
+
+
+def execute(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
+    """The verdicts on one student's one chapter, one for each exercise, in order.
+
+    Raises:
+        SandboxError: if the sandbox does not work here. Never for what a student did.
+    """
+    names = [cell.exercise or "" for cell in rebuilt.checks]
+    if set(names) <= set(rebuilt.problems):
+        return without_kernel(rebuilt, "missing", "")
+    code = [cell.source for cell in rebuilt.cells if cell.kind == "setup"]
+    with tempfile.TemporaryDirectory(prefix="grading-") as folder:
+        place = Path(folder)
+        job = Job(rebuilt, settings, edition(rebuilt.chapter, code), place / "results")
+        _write(place, job)
+        failure = _run(place, settings)
+        made = {verdict.exercise: verdict for verdict in _read(job.results)}
+        if len(made) < len(names) and not made:
+            sandbox.probe(settings.sandbox)
+        log = (place / "log").read_text(errors="replace")[-2000:] if failure else ""
+    rest = without_kernel(rebuilt, "killed", "The notebook could not be run to its end.", log)
+    return [made.get(verdict.exercise, verdict) for verdict in rest]
+
+
+def notebook(cells: tuple[Cell, ...]) -> nbformat.NotebookNode:
+    """The graded notebook: what is run, cell by cell; its outputs are nobody's."""
+    return new_notebook(
+        cells=[
+            new_code_cell(cell.source, metadata={"attn_course": {"place": k, "kind": cell.kind}})
+            for k, cell in enumerate(cells)
+        ]
+    )
+
+
+def _write(place: Path, job: Job) -> None:
+    nbformat.write(notebook(job.rebuilt.cells), place / "graded.ipynb")
+    job.write(place / "job.json")
+    job.results.touch()
+    (place / "log").touch()
+    (place / "pytest.ini").write_text("[pytest]\n")
+
+
+def _run(place: Path, settings: Settings) -> bool:
+    """Run pytest in a process of its own; whether it failed to get to its end."""
+    from attn_course.grading import child
+
+    process = _context.Process(target=child.grade, args=(str(place), settings.timeout))
+    process.start()
+    process.join(settings.total_timeout + GRACE_SECONDS)
+    if process.is_alive():
+        process.kill()
+        process.join()
+    return process.exitcode != 0
+
+
+def _read(results: Path) -> list[Verdict]:
+    lines = results.read_text(encoding="utf-8").splitlines()
+    return [Verdict(**json.loads(line)) for line in lines if line.endswith("}")]

@@ -1,0 +1,151 @@
+"""Ready-made versions of what an exercise asks for, where its `May use:` does not allow them.
+
+Looked for twice: in the code, where the line can be named, and in what was called while the
+answer ran, whatever name it was called by. The second is the student's process speaking, so a
+clean record proves nothing, and code that looks built to hide is left to a human.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from attn_course.checks import exercises, get
+from attn_course.checks.exercise import Exercise
+from attn_course.grading.student_code import parse
+
+_ATTENTION = (
+    "scaled_dot_product_attention MultiheadAttention multi_head_attention_forward Transformer "
+    "TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer "
+    "flex_attention _scaled_dot_product_attention _native_multi_head_attention "
+    "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
+    "_scaled_dot_product_efficient_attention _scaled_dot_product_attention_math"
+)
+_SOFTMAX = "softmax log_softmax Softmax LogSoftmax softmin Softmin Softmax2d _softmax safe_softmax"
+_LOSS = (
+    "cross_entropy nll_loss CrossEntropyLoss NLLLoss cross_entropy_loss nll_loss_nd "
+    "linear_cross_entropy"
+)
+_RECURRENT = "RNN RNNCell GRU GRUCell LSTM LSTMCell rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell"
+_AUTOGRAD = (
+    "backward grad jacobian jacrev jacfwd vjp jvp hessian requires_grad_ gradcheck "
+    "functional_call autograd_grad"
+)
+READY_MADE = {
+    "no ready-made attention": _ATTENTION,
+    "no ready-made softmax": _SOFTMAX,
+    "no ready-made cross_entropy or nll_loss": _LOSS,
+    "no ready-made embedding": "embedding Embedding embedding_bag EmbeddingBag",
+    "no ready-made entropy": "entr entropy Categorical distributions",
+    "no torch.nn.RNN": _RECURRENT,
+    "no nn.MultiheadAttention": "MultiheadAttention multi_head_attention_forward",
+    "no autograd": _AUTOGRAD,
+}
+"""What a phrase of a `May use:` rules out, by the names that torch has for it."""
+
+_HIDING = {"eval", "exec", "compile", "__import__", "importlib", "ctypes", "globals", "vars", "gc"}
+_HIDING |= {"inspect", "_getframe", "settrace", "setprofile", "ast_transformers", "meta_path"}
+
+
+@dataclass(frozen=True)
+class Use:
+    """A forbidden name in the code."""
+
+    name: str
+    number: int
+    line: str
+
+
+def phrases(exercise: Exercise) -> list[str]:
+    """The phrases of an exercise's `May use:` that rule something out."""
+    return [phrase for phrase in READY_MADE if phrase in exercise.may_use]
+
+
+def ruled_out(exercise: Exercise) -> set[str]:
+    """The names of torch that an answer may not use."""
+    return {name for phrase in phrases(exercise) for name in READY_MADE[phrase].split()}
+
+
+def called(exercise: Exercise, used: Iterable[str]) -> list[str]:
+    """The forbidden functions among those that were called."""
+    return sorted(ruled_out(exercise) & set(used))
+
+
+def find(exercise: Exercise, source: str, released: Iterable[str] = ()) -> Use | None:
+    """The first forbidden use in an answer's code.
+
+    Args:
+        source: the answer's cell, and what it calls of the student's own.
+        released: exercises whose references later ones may build on by now.
+    """
+    tree = parse(source)
+    if tree is None:
+        return None
+    lines = source.splitlines()
+    banned, own = ruled_out(exercise), _asked(exercise) - set(released)
+    for node in _in_order(tree):
+        name = _torch_name(node, banned) or _import_of(node, own)
+        if name:
+            number = getattr(node, "lineno", 1)
+            return Use(name, number, lines[number - 1].strip()[:200] if lines else "")
+    return None
+
+
+def suspicious(source: str) -> list[str]:
+    """Names in the code that an answer hardly needs, except to look where it should not."""
+    tree = parse(source)
+    found = set()
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Name | ast.Attribute):
+            name = node.id if isinstance(node, ast.Name) else node.attr
+            found |= {name} & _HIDING
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = {alias.name.split(".")[0] for alias in node.names}
+            module = (getattr(node, "module", None) or "").split(".")[0]
+            found |= ({module} | names) & _HIDING
+    return sorted(found)
+
+
+def message(exercise: Exercise, names: Iterable[str], line: str = "") -> str:
+    """What to tell the author."""
+    where = f" at `{line}`" if line else ""
+    used = ", ".join(f"`{name}`" for name in names)
+    return f"It uses {used}{where}, and the exercise says: may use {exercise.may_use}."
+
+
+def _asked(exercise: Exercise) -> set[str]:
+    """What this chapter asks for: nobody may take it from the course."""
+    return {e.reference.__name__ for e in map(get, exercises()) if e.chapter == exercise.chapter}
+
+
+def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
+    return iter(sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)))
+
+
+def _torch_name(node: ast.AST, banned: set[str]) -> str | None:
+    """A forbidden name that is taken from something else: torch.x, F.x, scores.x, import x."""
+    if isinstance(node, ast.Attribute) and node.attr in banned:
+        return None if _is_own(node.value) else node.attr
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
+        return next((alias.name for alias in node.names if alias.name in banned), None)
+    if isinstance(node, ast.Call) and "getattr" in ast.unparse(node.func):
+        texts = (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+        return next((str(text) for text in texts if text in banned), None)
+    return None
+
+
+def _is_own(value: ast.expr) -> bool:
+    return isinstance(value, ast.Name) and value.id in ("self", "cls")
+
+
+def _import_of(node: ast.AST, own: set[str]) -> str | None:
+    """What is asked for, imported from the course."""
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("attn_course"):
+        return next((alias.name for alias in node.names if alias.name in own), None)
+    if isinstance(node, ast.Attribute) and node.attr in own:
+        root = node.value
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        return node.attr if isinstance(root, ast.Name) and root.id == "attn_course" else None
+    return None

@@ -1,0 +1,250 @@
+"""A sandboxed kernel as nbval uses one, with an eye on death, time, memory and output.
+
+nbval runs the cells; this takes the place of its own kernel. All messages are read here as they
+come, so that nothing piles up, and a kernel that has died is noticed at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable
+from queue import Empty
+from typing import Any
+
+import zmq
+from jupyter_client.blocking.client import BlockingKernelClient
+
+from attn_course.grading.sandbox import Sandbox
+from attn_course.grading.wire import MAX_CHARACTERS
+
+OUTPUT_LIMIT = 2**22
+"""Characters that one cell may put out; more ends the kernel."""
+
+EXCERPT = 2000
+"""Characters of a cell's output that are kept."""
+
+READY_SECONDS = 60.0
+_LOOK = 0.2
+_MOST_GARBAGE = 1000
+
+
+class KernelGone(BaseException):
+    """The kernel is no longer there. No `Exception`: nothing that judges an answer catches it.
+
+    Attributes:
+        status: "timeout" or "killed".
+    """
+
+    def __init__(self, status: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Kernel:
+    """One kernel in its sandbox, and the messages to and from it.
+
+    Args:
+        start: starts a sandbox.
+        deadline: the moment (of `time.monotonic`) after which nothing runs any more.
+    """
+
+    language = "python"
+
+    def __init__(self, start: Callable[[], Sandbox], deadline: float) -> None:
+        self.deadline = deadline
+        self.gone: KernelGone | None = None
+        self.output = ""
+        self.error: dict[str, Any] | None = None
+        self._written = 0
+        self._garbage = 0
+        self._looked = 0.0
+        self._replies: set[str] = set()
+        self._inputs: deque[str] = deque()
+        self._published: deque[dict[str, Any]] = deque()
+        self._sandbox = start()
+        self._context = zmq.Context()
+        # a message that is larger is not even received
+        self._context.setsockopt(zmq.MAXMSGSIZE, 2 * MAX_CHARACTERS)
+        self._context.setsockopt(zmq.LINGER, 0)
+        try:
+            self._connect()
+        except BaseException:
+            self.stop()
+            raise
+
+    # -- what nbval uses ----------------------------------------------------------------------
+
+    def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
+        """Send code to be run, and return the id of the request."""
+        self.output, self.error, self._written = "", None, 0
+        self._inputs.clear()
+        return self._client.execute(
+            cell_input, store_history=False, allow_stdin=bool(allow_stdin), stop_on_error=False
+        )
+
+    def await_reply(self, msg_id: str, timeout: float | None = None) -> None:
+        """Wait until a request has been answered.
+
+        Raises:
+            Empty: if that takes longer than `timeout` seconds.
+            KernelGone: if the kernel has died, or was ended.
+        """
+        end = time.monotonic() + (READY_SECONDS if timeout is None else timeout)
+        while msg_id not in self._replies:
+            self._pump(end)
+
+    def await_idle(self, parent_id: str, timeout: float) -> None:
+        """Wait until all output of a request has arrived."""
+        while True:
+            message = self.get_message("iopub", timeout)
+            idle = message["content"].get("execution_state") == "idle"
+            if idle and message["parent_header"].get("msg_id") == parent_id:
+                return
+
+    def get_message(self, stream: str, timeout: float | None = None) -> dict[str, Any]:
+        """The next message that was published.
+
+        Raises:
+            Empty: if none comes within `timeout` seconds.
+        """
+        end = time.monotonic() + (timeout or 0)
+        while not self._published:
+            self._pump(end)
+        return self._published.popleft()
+
+    def is_alive(self) -> bool:
+        """Whether cells can be run."""
+        return self.gone is None and self._sandbox.alive()
+
+    def interrupt(self) -> None:
+        """A cell has run too long. A kernel that swallows interrupts is no different: it ends."""
+        self.end("timeout", "it did not end within its time limit")
+
+    def stop(self) -> None:
+        """End the kernel and remove what it left."""
+        self._sandbox.kill()
+        client = getattr(self, "_client", None)
+        if client is not None:
+            client.stop_channels()
+        self._context.destroy(linger=0)
+
+    # -- what the plugin uses besides ---------------------------------------------------------
+
+    def end(self, status: str, message: str) -> None:
+        """End the kernel for this reason."""
+        self._sandbox.kill()
+        if self.gone is None:
+            self.gone = KernelGone(status, message)
+
+    def await_input(self, msg_id: str) -> str:
+        """The text of the next request for input that a running check makes.
+
+        Raises:
+            KernelGone: if the kernel dies, or the check ends without a word.
+        """
+        while not self._inputs:
+            if msg_id in self._replies:
+                raise KernelGone("error", "the check was ended from within")
+            with contextlib.suppress(Empty):
+                self._pump(time.monotonic() + 1.0)
+        return self._inputs.popleft()
+
+    def give_input(self, text: str) -> None:
+        """Answer a request for input."""
+        self._client.input(text)
+
+    def run(self, code: str, timeout: float) -> bool:
+        """Run code of the course's own, and say whether it raised nothing."""
+        msg_id = self.execute_cell_input(code)
+        self.await_reply(msg_id, timeout)
+        with contextlib.suppress(Empty):
+            self.await_idle(msg_id, 5.0)
+        return self.error is None
+
+    # -- messages -----------------------------------------------------------------------------
+
+    def _connect(self) -> None:
+        self._client = BlockingKernelClient(context=self._context)
+        self._client.load_connection_info(self._sandbox.connection)
+        self._client.start_channels(hb=False, control=False)
+        self._channels = {
+            self._client.shell_channel.socket: self._take_reply,
+            self._client.stdin_channel.socket: self._take_input,
+            self._client.iopub_channel.socket: self._take_published,
+        }
+        self._poller = zmq.Poller()
+        for socket in self._channels:
+            self._poller.register(socket, zmq.POLLIN)
+        end = time.monotonic() + READY_SECONDS
+        while time.monotonic() < end:
+            msg_id = self._client.kernel_info()
+            self.await_reply(msg_id, READY_SECONDS)
+            with contextlib.suppress(Empty):
+                self.await_idle(msg_id, 1.0)
+                return
+        raise KernelGone("killed", "the kernel did not get ready")
+
+    def _pump(self, end: float) -> None:
+        """Take what has arrived; Empty at `end`, KernelGone once the kernel is no more."""
+        if self.gone is not None:
+            raise self.gone
+        now = time.monotonic()
+        if now >= self.deadline:
+            self.end("timeout", "the time for the whole notebook was used up")
+        elif now - self._looked > _LOOK:
+            self._looked = now
+            self._look_at_sandbox()
+        if self.gone is not None:
+            raise self.gone
+        wait = max(0.0, min(end, self.deadline, now + _LOOK) - now)
+        ready = self._poller.poll(int(wait * 1000) + 1)
+        for socket, _ in ready:
+            self._receive(socket)
+        if not ready and time.monotonic() >= end:
+            raise Empty
+
+    def _look_at_sandbox(self) -> None:
+        if not self._sandbox.alive():
+            self.gone = KernelGone("killed", self._sandbox.death())
+        elif self._sandbox.memory_mb() > self._sandbox.limits.memory_mb:
+            limit = self._sandbox.limits.memory_mb
+            self.end("killed", f"its processes held more than {limit} MB of memory")
+
+    def _receive(self, socket: zmq.Socket) -> None:
+        session = self._client.session
+        for _ in range(100):
+            try:
+                parts = socket.recv_multipart(zmq.NOBLOCK)
+            except zmq.Again:
+                return
+            try:
+                _, parts = session.feed_identities(parts)
+                message = session.deserialize(parts)
+                self._channels[socket](message)
+            except Exception:  # not signed, no JSON, no message: whoever sent it may have it back
+                self._garbage += 1
+                if self._garbage > _MOST_GARBAGE:
+                    self.end("killed", "it sent what is no message")
+
+    def _take_reply(self, message: dict[str, Any]) -> None:
+        self._replies.add(message["parent_header"]["msg_id"])
+
+    def _take_input(self, message: dict[str, Any]) -> None:
+        text = message["content"]["prompt"]
+        if isinstance(text, str) and len(self._inputs) < 10:
+            self._inputs.append(text)
+
+    def _take_published(self, message: dict[str, Any]) -> None:
+        content, kind = message["content"], message["msg_type"]
+        size = sum(map(len, map(str, content.values()))) if kind != "status" else 0
+        self._written += size
+        if self._written > OUTPUT_LIMIT:
+            self.end("killed", f"it put out more than {OUTPUT_LIMIT} characters")
+            return
+        if kind == "stream":
+            self.output = (self.output + str(content["text"]))[:EXCERPT]
+        elif kind == "error":
+            self.error = content
+        self._published.append(message)

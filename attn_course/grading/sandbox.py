@@ -1,0 +1,425 @@
+"""Where a student's kernel runs: what it sees of the machine, and how much of it it may use.
+
+Bubblewrap makes a sandbox as an ordinary user: no network, the system's libraries and Python
+read-only, a small disk of its own, and nothing else. Docker and Podman do as much at the price
+of a start. "none" protects from nothing and has to be asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from attn_course.grading.processes import tree_memory_mb
+
+KINDS = ("bubblewrap", "docker", "podman", "none")
+
+SOCKETS = "/run/kernel/s"
+"""Where the kernel's sockets are inside bubblewrap: `s-1` … `s-5`."""
+
+FIRST_UID = 1_800_000_000
+"""Root's sandboxes run as users of their own, numbered from here; nobody else has such numbers."""
+
+START_SECONDS = 30.0
+
+
+class SandboxError(RuntimeError):
+    """The sandbox cannot be used here; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one sandbox may use of the machine.
+
+    Attributes:
+        memory_mb: memory of all its processes together, and address space of each.
+        processes: processes and threads.
+        disk_mb: its private disk; what is on it counts as memory too.
+        file_mb: one file.
+        files: open files of one process.
+        cpu: seconds of processor time of one process.
+    """
+
+    memory_mb: int = 4096
+    processes: int = 64
+    disk_mb: int = 128
+    file_mb: int = 64
+    files: int = 256
+    cpu: int = 900
+
+
+class Sandbox:
+    """One running kernel in its sandbox.
+
+    Args:
+        kind: one of KINDS.
+        edition: the folder with the student edition of the course, read-only inside.
+        limits: what it may use.
+
+    Raises:
+        SandboxError: if it does not start.
+    """
+
+    def __init__(self, kind: str, edition: Path, limits: Limits) -> None:
+        self.kind = kind
+        self.limits = limits
+        self.edition = edition
+        self._folder = Path(tempfile.mkdtemp(prefix="kernel-"))
+        self.key = uuid.uuid4().hex
+        self._log = self._folder / "log"
+        self._uid = _own_uid() if kind == "bubblewrap" and os.geteuid() == 0 else 0
+        try:
+            self._start()
+        except BaseException:
+            self.kill()
+            raise
+
+    # -- what the plugin uses -----------------------------------------------------------------
+
+    @property
+    def connection(self) -> dict[str, Any]:
+        """How a client reaches the kernel."""
+        return self._connection(self._seen_from_outside())
+
+    def alive(self) -> bool:
+        """Whether the kernel's process still runs."""
+        return self._process.poll() is None
+
+    def memory_mb(self) -> float:
+        """The memory that all processes in the sandbox hold together, shared pages once each."""
+        return tree_memory_mb(self._process.pid, self.limits.memory_mb)
+
+    def death(self) -> str:
+        """Why it is not alive, in words; for a kernel that is still there, an empty text."""
+        code = self._process.poll()
+        if code is None:
+            return ""
+        # a shell's way to say it: 128 and the number of the signal
+        number = -code if code < 0 else code - 128
+        if 0 < number < 65:
+            name = signal.Signals(number).name if number in list(signal.Signals) else str(number)
+            return f"it was ended by signal {name}"
+        return f"it ended itself with exit code {code}"
+
+    def log(self) -> str:
+        """The last that was written to standard error before the kernel took over."""
+        try:
+            return self._log.read_bytes()[-2000:].decode(errors="replace").strip()
+        except OSError:
+            return ""
+
+    def kill(self) -> None:
+        """End all that runs in the sandbox, at once, and remove what it left."""
+        process = getattr(self, "_process", None)
+        if process is not None and process.poll() is None:
+            _end(process)
+        if self.kind in ("docker", "podman"):
+            subprocess.run([self.kind, "rm", "-f", self._name], capture_output=True, check=False)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    # -- starting -----------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        inside = self._folder / "connection.json"
+        inside.write_text(json.dumps(self._connection(self._seen_from_inside())))
+        inside.chmod(0o644)
+        if self.kind in ("docker", "podman"):
+            (self._folder / "sockets").mkdir(mode=0o777)
+        read, write = os.pipe()
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                list(self._command(write)),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=log,
+                pass_fds=[write] if self.kind == "bubblewrap" else (),
+                env=self._environment() if self.kind == "none" else None,
+                start_new_session=True,
+            )
+        os.close(write)
+        self._init = self._pid_inside(read)
+        self._await_sockets()
+
+    def _pid_inside(self, read: int) -> int:
+        with os.fdopen(read, "rb") as pipe:
+            text = pipe.read() if self.kind == "bubblewrap" else b""
+        if self.kind != "bubblewrap":
+            return self._process.pid
+        try:
+            return int(json.loads(text)["child-pid"])
+        except (ValueError, KeyError):
+            self._process.wait(timeout=10)
+            raise SandboxError(f"bubblewrap did not start: {self.log()}\n{REMEDY}") from None
+
+    def _await_sockets(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        sockets = [Path(f"{self._seen_from_outside()}-{k}") for k in range(1, 6)]
+        while not all(_exists(socket) for socket in sockets):
+            if not self.alive() or time.monotonic() > end:
+                raise SandboxError(f"the kernel did not start: {self.death()} {self.log()}")
+            time.sleep(0.01)
+
+    def _connection(self, sockets: str) -> dict[str, Any]:
+        ports = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
+        numbered = {name: number for number, name in enumerate(ports, start=1)}
+        return {
+            "transport": "ipc",
+            "ip": sockets,
+            "key": self.key,
+            "signature_scheme": "hmac-sha256",
+            **numbered,
+        }
+
+    def _seen_from_inside(self) -> str:
+        return SOCKETS if self.kind != "none" else str(self._folder / "s")
+
+    def _seen_from_outside(self) -> str:
+        if self.kind == "bubblewrap":
+            # the sandbox's disk is nowhere else: the kernel cannot fill the instructor's
+            return f"/proc/{self._init}/root{SOCKETS}"
+        return str(self._folder / "s") if self.kind == "none" else f"{self._folder}/sockets/s"
+
+    # -- commands -----------------------------------------------------------------------------
+
+    def _command(self, info: int) -> Iterator[str]:
+        if self.kind == "bubblewrap":
+            yield from self._bubblewrap(info)
+            yield from ("--", sys.executable, "-I", "/course/launch.py", self._settings())
+        elif self.kind == "none":
+            yield from (sys.executable, "-I", str(self.edition / "launch.py"), self._settings())
+        else:
+            yield from self._container()
+
+    def _settings(self, *, memory: bool = True) -> str:
+        limits = self.limits
+        connection = "/course-connection.json"
+        if self.kind == "none":
+            connection = str(self._folder / "connection.json")
+        # torch maps libraries of about a gigabyte before it has computed anything
+        address_space = max(limits.memory_mb, 2048) if memory else 2**20
+        return json.dumps(
+            {
+                "memory_mb": address_space,
+                "processes": limits.processes if self.kind != "none" else 4096,
+                "file_mb": limits.file_mb,
+                "files": limits.files,
+                "cpu": limits.cpu,
+                "uid": self._uid,
+                "connection": connection,
+            }
+        )
+
+    def _bubblewrap(self, info: int) -> Iterator[str]:
+        disk = str(self.limits.disk_mb * 2**20)
+        yield "bwrap"
+        if self._uid:
+            # root's own namespace, or the limit on processes would not bind; see launch.py
+            for space in ("ipc", "pid", "net", "uts", "cgroup-try"):
+                yield f"--unshare-{space}"
+            yield from ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")
+        else:
+            yield from ("--unshare-all", *_no_nested_namespaces())
+        yield from ("--die-with-parent", "--new-session", "--info-fd", str(info), "--clearenv")
+        for name, value in self._environment().items():
+            yield from ("--setenv", name, value)
+        yield from ("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
+        yield from ("--perms", "1777", "--size", disk, "--tmpfs", "/dev/shm")
+        yield from _system_mounts()
+        for place in _python_places():
+            yield from (*_folders_above(place), "--ro-bind", place, place)
+        for hidden in _course_places():
+            yield from ("--tmpfs", hidden, "--remount-ro", hidden)
+        yield from ("--ro-bind", str(self.edition), "/course")
+        yield from ("--ro-bind", str(self._folder / "connection.json"), "/course-connection.json")
+        for place, size in (("/tmp", disk), ("/home/student", disk), ("/run/kernel", "65536")):
+            yield from (*_folders_above(place), "--perms", "1777", "--size", size)
+            yield from ("--tmpfs", place)
+        yield from ("--remount-ro", "/", "--chdir", "/home/student")
+
+    def _container(self) -> Iterator[str]:
+        self._name = f"attn-course-{uuid.uuid4().hex[:12]}"
+        limits = self.limits
+        yield from (self.kind, "run", "--rm", "--name", self._name, "--network", "none")
+        yield from ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+        yield from ("--pids-limit", str(limits.processes), "--memory", f"{limits.memory_mb}m")
+        yield from ("--memory-swap", f"{limits.memory_mb}m", "--user", "65534:65534")
+        for place in ("/tmp", "/home/student"):
+            yield from ("--tmpfs", f"{place}:rw,size={limits.disk_mb}m,mode=1777")
+        for name, value in self._environment().items():
+            yield from ("--env", f"{name}={value}")
+        yield from ("--volume", f"{self.edition}:/course:ro")
+        yield from ("--volume", f"{self._folder}/sockets:/run/kernel")
+        connection = self._folder / "connection.json"
+        yield from ("--volume", f"{connection}:/course-connection.json:ro")
+        yield from ("--workdir", "/home/student", image())
+        yield from ("python", "-I", "/course/launch.py", self._settings(memory=False))
+
+    def _environment(self) -> dict[str, str]:
+        home = str(self._folder) if self.kind == "none" else "/home/student"
+        return {
+            "HOME": home,
+            "USER": "student",
+            "LOGNAME": "student",
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PATH": "/usr/bin:/bin",
+            "IPYTHONDIR": f"{home}/.ipython",
+            "MPLCONFIGDIR": f"{home}/.matplotlib",
+            "MPLBACKEND": "agg",
+            "JUPYTER_PLATFORM_DIRS": "1",
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            "OMP_NUM_THREADS": "1",
+            "MKL_NUM_THREADS": "1",
+            "ATTN_COURSE_PROGRESS": ":memory:",
+        }
+
+
+REMEDY = (
+    "Install it (`apt install bubblewrap`, `dnf install bubblewrap`). Where user namespaces are "
+    "off (Ubuntu 24.04: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor "
+    "profile for bwrap; inside Docker: `--security-opt seccomp=unconfined --cap-add SYS_ADMIN`), "
+    "on macOS and on Windows use `--sandbox docker` or `--sandbox podman`. `--sandbox none` runs "
+    "students' code with all rights of your account, and every report says so."
+)
+
+
+def probe(kind: str) -> None:
+    """See that a sandbox of this kind works here.
+
+    Raises:
+        SandboxError: if it does not, with the remedy.
+        ValueError: if there is no such kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"sandbox {kind!r} is none of {', '.join(KINDS)}")
+    if kind == "none":
+        return
+    program = "bwrap" if kind == "bubblewrap" else kind
+    if shutil.which(program) is None:
+        raise SandboxError(f"{program} is not installed. {REMEDY}")
+    if kind == "bubblewrap":
+        command = ["bwrap", *("--unshare-all" if os.geteuid() else "--unshare-pid",)]
+        command += ["--die-with-parent", *_system_mounts(), "--proc", "/proc", "--", "/bin/true"]
+    else:
+        command = [kind, "image", "inspect", image()]
+    done = _run(command)
+    if done is not None:
+        more = REMEDY if kind == "bubblewrap" else _image_remedy(kind)
+        raise SandboxError(f"{kind} does not work here: {done}. {more}")
+
+
+def image() -> str:
+    """The container image for Docker and Podman: any that has Python and the course's packages."""
+    return os.environ.get("ATTN_COURSE_IMAGE", "attn-course-grading")
+
+
+def _image_remedy(kind: str) -> str:
+    return (
+        f"{kind} needs a running daemon and an image {image()!r} with Python "
+        f"{sys.version_info.major}.{sys.version_info.minor} and the course's packages; another "
+        "one is named in ATTN_COURSE_IMAGE."
+    )
+
+
+def _run(command: Sequence[str]) -> str | None:
+    """What went wrong, None if nothing did."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else None
+
+
+@cache
+def _no_nested_namespaces() -> tuple[str, ...]:
+    """Bubblewrap 0.8 and later can forbid namespaces within its own."""
+    options = ("--unshare-user", "--disable-userns")
+    command = ["bwrap", "--unshare-all", *options, *_system_mounts(), "--", "/bin/true"]
+    return options if _run(command) is None else ()
+
+
+def _system_mounts() -> Iterator[str]:
+    """The system's programs and libraries, read-only."""
+    yield from ("--ro-bind", "/usr", "/usr")
+    for name in ("bin", "sbin", "lib", "lib32", "lib64"):
+        place = Path("/", name)
+        if place.is_symlink():
+            yield from ("--symlink", os.readlink(place), str(place))
+        elif place.is_dir():
+            yield from ("--ro-bind", str(place), str(place))
+    yield from ("--perms", "0755", "--dir", "/etc")
+    for name in ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "fonts"):
+        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+
+
+def _folders_above(place: str) -> Iterator[str]:
+    """The folders that lead to a place: bubblewrap would close them to all but its own user."""
+    for folder in reversed(Path(place).parents[:-1]):
+        yield from ("--perms", "0755", "--dir", str(folder))
+
+
+@cache
+def _python_places() -> tuple[str, ...]:
+    """The folders of this Python and its packages, as far as /usr does not have them."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    found = {Path(sys.prefix), Path(sys.base_prefix), *map(Path, map(sysconfig.get_path, names))}
+    found |= {Path(sys.executable).resolve().parent.parent}
+    outside = [p for p in found if p.is_dir() and not p.is_relative_to("/usr")]
+    return tuple(
+        str(place)
+        for place in sorted(outside)
+        if not any(place != other and place.is_relative_to(other) for other in outside)
+    )
+
+
+@cache
+def _course_places() -> tuple[str, ...]:
+    """Folders that the mounts above would show, and that hold the course itself."""
+    package = Path(__file__).resolve().parents[1]
+    shown = [*map(Path, _python_places()), Path("/usr")]
+    places = [Path(p, "attn_course") for p in map(sysconfig.get_path, ("purelib", "platlib"))]
+    return tuple(
+        sorted(
+            {
+                str(place)
+                for place in (package, *places)
+                if place.is_dir() and any(place.is_relative_to(root) for root in shown)
+            }
+        )
+    )
+
+
+def _own_uid() -> int:
+    """A user number that no other running sandbox has: limits are counted by user."""
+    return FIRST_UID + os.getpid()
+
+
+def _exists(socket: Path) -> bool:
+    try:
+        return socket.exists()
+    except OSError:
+        return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        process.kill()
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        pass

@@ -1,0 +1,414 @@
+"""One graded notebook from its first cell to its last: what runs, and what is said of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from attn_course.checks import get
+from attn_course.grading import forbidden, verdict
+from attn_course.grading.edition import INSIDE
+from attn_course.grading.kernel import Kernel, KernelGone
+from attn_course.grading.peer import Peer
+from attn_course.grading.records import Cell, Problem, Rebuilt, Settings, Verdict
+from attn_course.grading.releases import answers, source_of_reference, wants
+from attn_course.grading.sandbox import Limits, Sandbox, SandboxError
+from attn_course.grading.student_code import defined_names, needed_names
+from attn_course.grading.verdict import Finding
+
+_SERVE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).serve({{name!r}}, watch={{watch}})"
+_RELEASE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).release{{arguments!r}}"
+_STARTS = 3
+"""How often a kernel is started again between two cells before the notebook is given up."""
+
+
+@dataclass
+class Ran:
+    """What became of an exercise's answer cell."""
+
+    source: str
+    status: str = "ok"
+    message: str = ""
+    output: str = ""
+    seconds: float = 0.0
+
+
+@dataclass
+class Job:
+    """What is to be graded, as it stands in the job file."""
+
+    rebuilt: Rebuilt
+    settings: Settings
+    edition: Path
+    results: Path
+
+    @classmethod
+    def read(cls, path: Path) -> Job:
+        """The job that `write` wrote."""
+        data = json.loads(path.read_text(encoding="utf-8"))
+        rebuilt = data["rebuilt"]
+        rebuilt["cells"] = tuple(Cell(**cell) for cell in rebuilt["cells"])
+        rebuilt["problems"] = {k: Problem(**p) for k, p in rebuilt["problems"].items()}
+        rebuilt["notes"] = tuple(rebuilt["notes"])
+        return cls(
+            Rebuilt(**rebuilt),
+            Settings(**data["settings"]),
+            Path(data["edition"]),
+            Path(data["results"]),
+        )
+
+    def write(self, path: Path) -> None:
+        """Write it down."""
+        data = {
+            "rebuilt": {**asdict(self.rebuilt), "problems": _plain(self.rebuilt.problems)},
+            "settings": asdict(self.settings),
+            "edition": str(self.edition),
+            "results": str(self.results),
+        }
+        path.write_text(json.dumps(data), encoding="utf-8")
+
+
+@dataclass
+class _Progress:
+    """How far the notebook has got."""
+
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    ran: dict[str, Ran] = field(default_factory=dict)
+    replay: list[str] = field(default_factory=list)
+    helpers: list[str] = field(default_factory=list)
+    given: set[str] = field(default_factory=set)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+
+
+class Session:
+    """The course of one graded notebook; the plugin tells it which cell nbval runs.
+
+    Args:
+        path: the job file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.job = Job.read(path)
+        self.rebuilt, self.settings = self.job.rebuilt, self.job.settings
+        self.deadline = time.monotonic() + self.settings.total_timeout
+        self._kernel: Kernel | None = None
+        self._cell = Cell("setup", "")
+        self._began = 0.0
+        self._done = _Progress()
+        self._finding: Finding | None = None
+
+    # -- what nbval sees as its kernel --------------------------------------------------------
+
+    def kernel_for_nbval(self, *_args: Any, **_kwargs: Any) -> Session:
+        """What nbval gets where it starts its own kernel."""
+        return self
+
+    language = "python"
+
+    def is_alive(self) -> bool:
+        """Whether cells can run; a kernel that has ended is started anew for the next cell."""
+        if self._kernel is None or not self._kernel.is_alive():
+            self._start()
+        return True
+
+    def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
+        """Send a cell to be run; only checks may ask for input."""
+        return self._running.execute_cell_input(cell_input, allow_stdin=self._is_serving)
+
+    def await_reply(self, msg_id: str, timeout: float | None = None) -> None:
+        """Wait until the cell has run; a check is judged meanwhile."""
+        if self._is_serving:
+            self._finding = self._judge(msg_id)
+            timeout = 10.0
+        self._running.await_reply(msg_id, timeout)
+
+    def await_idle(self, parent_id: str, timeout: float) -> None:
+        """Wait for the end of the output."""
+        self._running.await_idle(parent_id, timeout)
+
+    def get_message(self, stream: str, timeout: float | None = None) -> dict[str, Any]:
+        """The next message."""
+        return self._running.get_message(stream, timeout)
+
+    def interrupt(self) -> None:
+        """A cell has run too long."""
+        self._running.interrupt()
+
+    def stop(self) -> None:
+        """Nbval stops its kernel after a time-out, and at the end."""
+        self.close()
+
+    def close(self) -> None:
+        """End the kernel."""
+        if self._kernel is not None:
+            self._kernel.stop()
+            self._kernel = None
+
+    # -- what the plugin tells ----------------------------------------------------------------
+
+    def begin(self, place: int) -> str:
+        """The cell at this place is next; returns what is to be run for it."""
+        self._cell, self._finding = self.rebuilt.cells[place], None
+        self._began = time.monotonic()
+        source, name = self._cell.source, self._cell.exercise or ""
+        if time.monotonic() > self.deadline:
+            return "pass"
+        if self._cell.kind == "answer":
+            if name in self.rebuilt.problems:
+                return "pass"
+            self._release_for(name, source)
+        elif self._cell.kind == "check":
+            settled = self._settled(name)
+            if settled is not None:
+                self._finding = settled
+                return "pass"
+            watch = bool(forbidden.phrases(get(name)))
+            return _SERVE.format(name=name, watch=watch)
+        return source
+
+    def finish(self, error: BaseException | None) -> str | None:
+        """The cell has run, or `error` stopped it; returns why a check has failed."""
+        kind, name = self._cell.kind, self._cell.exercise or ""
+        ran = self._what_ran(error)
+        if kind == "check":
+            finding = self._finding or Finding(ran.status, 0.0, None, ran.message)
+            self._record(name, finding)
+            return None if finding.status == "ok" else f"{name}: {finding.message}"
+        if kind == "answer":
+            self._done.ran[name] = ran
+        if kind in ("helper", "answer"):
+            self._done.helpers.append(self._cell.source)
+        if ran.status in ("ok", "error") and not self._cell_was_skipped:
+            self._done.replay.append(self._cell.source)
+        return None
+
+    # -- cells --------------------------------------------------------------------------------
+
+    @property
+    def _running(self) -> Kernel:
+        if self._kernel is None:
+            raise KernelGone("killed", "there is no kernel")
+        return self._kernel
+
+    @property
+    def _is_serving(self) -> bool:
+        return self._cell.kind == "check" and self._finding is None
+
+    @property
+    def _cell_was_skipped(self) -> bool:
+        return self._cell.kind == "check" or self._cell.exercise in self.rebuilt.problems
+
+    def _what_ran(self, error: BaseException | None) -> Ran:
+        kernel = self._kernel
+        ran = Ran(self._cell.source, seconds=time.monotonic() - self._began)
+        if kernel is not None:
+            ran.output = kernel.output
+        gone = error if isinstance(error, KernelGone) else kernel.gone if kernel else None
+        if gone is not None:
+            ran.status, ran.message = gone.status, f"The cell was ended: {gone}."
+            self.close()
+        elif kernel is not None and kernel.error is not None:
+            name, text = (str(kernel.error.get(k, ""))[:500] for k in ("ename", "evalue"))
+            ran.status, ran.message = "error", f"The cell raised {name}: {text}"
+        elif error is not None:
+            ran.status, ran.message = "error", f"The cell could not be run: {error}"[:500]
+        if time.monotonic() > self.deadline and ran.status == "ok":
+            ran.status, ran.message = "timeout", "The time for the whole notebook was used up."
+        return ran
+
+    def _start(self) -> None:
+        """Start a kernel, and run again in it what had run before."""
+        self.close()
+        for _ in range(_STARTS):
+            self._kernel = Kernel(self._sandbox, self.deadline)
+            if self._replayed():
+                return
+            self.close()
+        raise KernelGone("killed", "what ran before does not run again")
+
+    def _sandbox(self) -> Sandbox:
+        limits = Limits(
+            memory_mb=self.settings.memory_mb, cpu=int(self.settings.total_timeout) + 60
+        )
+        return Sandbox(self.settings.sandbox, self.job.edition, limits)
+
+    def _replayed(self) -> bool:
+        for source in list(self._done.replay):
+            try:
+                self._running.run(source, self.settings.timeout)
+            except Exception:
+                self._done.replay.remove(source)  # it did not end this time
+                return False
+            except KernelGone:
+                self._done.replay.remove(source)
+                return False
+        for name in sorted(self._done.given):
+            self._give(name)
+        return True
+
+    # -- exercises ----------------------------------------------------------------------------
+
+    def _settled(self, name: str) -> Finding | None:
+        """What can be said of an exercise without calling the answer."""
+        problem = self.rebuilt.problems.get(name)
+        if problem is not None:
+            return Finding(problem.status, 0.0, None, problem.message)
+        ran = self._done.ran.get(name)
+        if ran is None:
+            return Finding("missing", 0.0, None, "There is no answer to this exercise.")
+        if ran.status in ("timeout", "killed"):
+            return Finding(ran.status, 0.0, None, ran.message)
+        use = self._forbidden_use(name, ran.source)
+        if use is not None:
+            message = forbidden.message(get(name), [use.name], use.line)
+            return Finding("forbidden", 0.0, None, message, line=use.line)
+        return None
+
+    def _forbidden_use(self, name: str, source: str) -> forbidden.Use | None:
+        exercise = get(name)
+        released = [n for n in self._done.verdicts if not answers(n, name)]
+        for code in (source, *self._helpers_of(source)):
+            use = forbidden.find(exercise, code, released)
+            if use is not None:
+                return use
+        return None
+
+    def _helpers_of(self, source: str) -> list[str]:
+        """The student's cells that an answer calls, directly or not, but for other answers."""
+        other = {ran.source for ran in self._done.ran.values()}
+        helpers = [cell for cell in self._done.helpers if cell not in other]
+        found: list[str] = []
+        waiting = [source]
+        while waiting:
+            needed = needed_names(waiting.pop())
+            more = [h for h in helpers if h not in found and defined_names(h) & needed]
+            found += more
+            waiting += more
+        return found
+
+    def _judge(self, msg_id: str) -> Finding:
+        """Judge the answer whose check is running now."""
+        kernel, name = self._running, self._cell.exercise or ""
+
+        def swap(text: str) -> str:
+            kernel.give_input(text)
+            return kernel.await_input(msg_id)
+
+        try:
+            ready = json.loads(kernel.await_input(msg_id))
+            found = ready.get("found") if isinstance(ready, dict) else None
+            if found != "callable":
+                return self._not_there(name, str(found))
+            peer = Peer(swap, "t")
+            seed = verdict.seed_for(self.settings.seed, name)
+            finding = verdict.find(name, self._cell.points, peer, seed)
+            if finding.status in ("timeout", "killed"):
+                kernel.end(finding.status, finding.message)
+            else:
+                kernel.give_input("done")
+        except KernelGone as gone:
+            return Finding(gone.status, 0.0, None, f"The answer was ended: {gone}.")
+        except (ValueError, RecursionError) as error:
+            kernel.end("error", "it broke off the check")
+            return Finding("error", 0.0, None, f"The check was broken off: {error}"[:500])
+        return finding
+
+    def _not_there(self, name: str, found: str) -> Finding:
+        self._running.give_input("done")
+        ran = self._done.ran[name]
+        if ran.status == "error":
+            return Finding("error", 0.0, None, ran.message)
+        if found == "undefined":
+            return Finding("unmatched", 0.0, None, f"The cell does not define `{name}`.")
+        message = f"`{name}` should be a function or a class, it is an object of type {found[:60]}."
+        return Finding("unmatched", 0.0, None, message)
+
+    def _record(self, name: str, finding: Finding) -> None:
+        ran = self._done.ran.get(name, Ran(""))
+        notes = self._done.notes.get(name, [])
+        hiding = forbidden.suspicious(ran.source)
+        human = list(finding.human)
+        if hiding:
+            human.append(f"The code uses {', '.join(hiding)}, which an answer hardly needs.")
+        seconds = ran.seconds + time.monotonic() - self._began
+        made = Verdict(
+            self.rebuilt.student,
+            self.rebuilt.chapter,
+            name,
+            min(finding.points, self._cell.points),
+            self._cell.points,
+            finding.status,
+            finding.mistake,
+            finding.message,
+            {
+                "code": ran.source,
+                "stages": [list(stage) for stage in finding.stages],
+                "output": ran.output,
+                "seconds": round(seconds, 3),
+                "notes": [*notes, *finding.remarks],
+                "human": human,
+                **({"line": finding.line} if finding.line else {}),
+            },
+        )
+        self._done.verdicts[name] = made
+        with self.job.results.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(asdict(made)) + "\n")
+
+    # -- references that later exercises build on ---------------------------------------------
+
+    def _release_for(self, name: str, source: str) -> None:
+        """Put earlier exercises' references where this answer looks for them."""
+        for earlier, made in list(self._done.verdicts.items()):
+            if wants(source, earlier) and not answers(earlier, name):
+                if made.status != "ok":
+                    self._done.notes.setdefault(name, []).append(
+                        f"`{earlier}` is the course's here, since yours is not right yet; this "
+                        "exercise is judged on its own."
+                    )
+                self._done.given.add(earlier)
+                with contextlib.suppress(Exception, KernelGone):
+                    self.is_alive()
+                    self._give(earlier)
+
+    def _give(self, name: str) -> None:
+        module, function, source = source_of_reference(name)
+        own = self._done.verdicts[name].status != "ok"
+        arguments = (module, function, name, source, own)
+        self._running.run(_RELEASE.format(arguments=arguments), self.settings.timeout)
+
+
+def _plain(problems: Any) -> dict[str, Any]:
+    return {name: asdict(problem) for name, problem in problems.items()}
+
+
+def without_kernel(rebuilt: Rebuilt, status: str, message: str, human: str = "") -> list[Verdict]:
+    """Verdicts on exercises that nothing can be run for."""
+    detail = {"human": [human]} if human else {}
+    made = [
+        Verdict(
+            rebuilt.student,
+            rebuilt.chapter,
+            cell.exercise or "",
+            0.0,
+            cell.points,
+            status,
+            None,
+            message,
+            dict(detail),
+        )
+        for cell in rebuilt.checks
+    ]
+    problems = rebuilt.problems
+    return [
+        replace(v, status=p.status, message=p.message, detail={})
+        if (p := problems.get(v.exercise))
+        else v
+        for v in made
+    ]
+
+
+__all__ = ["Job", "SandboxError", "Session", "without_kernel"]

@@ -1,0 +1,129 @@
+"""The verdict on one exercise, made outside: inputs drawn here, values compared here.
+
+Of the student's process only values come back, by way of `peer`. They are held against what the
+reference gives for inputs that this run alone has drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
+from typing import Any
+
+from attn_course.checks import get
+from attn_course.checks.exercise import Case, Exercise, call_stage
+from attn_course.checks.judging import TOTAL_LIMIT, judge
+from attn_course.checks.report import Report
+from attn_course.checks.runner import TIME_LIMIT, Outcome, copy_of, run
+from attn_course.grading import forbidden
+from attn_course.grading.peer import Peer
+
+Gone = Callable[[], str | None]
+"""Says why the student's process is no longer there; None while it is."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found out about one answer.
+
+    Attributes:
+        status: one of the statuses of `records`.
+        points: what it earned.
+        stages: name of each stage, and whether it passed.
+        line: of a forbidden call, where it is known.
+    """
+
+    status: str
+    points: float
+    mistake: str | None
+    message: str
+    stages: tuple[tuple[str, bool], ...] = ()
+    remarks: tuple[str, ...] = ()
+    line: str = ""
+    human: tuple[str, ...] = field(default=())
+
+
+def seed_for(run_seed: int, exercise: str) -> int:
+    """The seed of one exercise's inputs in one run."""
+    digest = hashlib.sha256(f"{run_seed}:{exercise}".encode()).digest()
+    return int.from_bytes(digest[:6], "big")
+
+
+def examine_remotely(
+    exercise: Exercise, peer: Peer, seed: int, seconds: float = TOTAL_LIMIT
+) -> tuple[Report, list[Outcome]]:
+    """The report on the answer at the other end of the line, and what it did."""
+    cases = exercise.cases(seed)
+    outcomes = observe_remotely(exercise, peer, cases, seconds)
+    return judge(exercise, cases, outcomes), outcomes
+
+
+def observe_remotely(
+    exercise: Exercise, peer: Peer, cases: list[Case], seconds: float
+) -> list[Outcome]:
+    """Call the answer on each case, and on the first one again: `checks.judging.observe` afar.
+
+    The stage's own code runs here. Each probe starts as if none had been before it.
+    """
+    end = monotonic() + seconds
+    outcomes: list[Outcome] = []
+    answer = partial(_call, peer, f"answer:{exercise.name}")
+    for case in [*cases, *cases[:1]]:
+        args = copy_of(case.args)
+        limit = max(0.1, min(TIME_LIMIT, end - monotonic()))
+        peer.forget()
+        outcome = run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, limit)
+        outcomes.append(outcome)
+        failure = outcome.failure
+        if failure and (failure.timed_out or failure.unwritten or failure.kind == "KernelGone"):
+            break
+    return outcomes
+
+
+def _call(peer: Peer, key: str, *args: Any, **kwargs: Any) -> Any:
+    return peer.call(key, "", args, kwargs)
+
+
+def find(exercise_name: str, max_points: float, peer: Peer, seed: int) -> Finding:
+    """Judge an answer that is there: its status, its points, what to tell its author."""
+    exercise = get(exercise_name)
+    report, outcomes = examine_remotely(exercise, peer, seed)
+    last = outcomes[-1].failure
+    if last and last.kind == "KernelGone":
+        return Finding("killed", 0.0, None, last.text, report.stages)
+    ready_made = forbidden.called(exercise, peer.used)
+    if ready_made:
+        message = forbidden.message(exercise, ready_made)
+        return Finding("forbidden", 0.0, None, message, report.stages)
+    points = credit(report, max_points)
+    status = _status(report, outcomes)
+    return Finding(status, points, report.mistake, report.message, report.stages, report.remarks)
+
+
+def _status(report: Report, outcomes: list[Outcome]) -> str:
+    if report.passed:
+        return "ok"
+    failures = [outcome.failure for outcome in outcomes]
+    if failures[-1] and failures[-1].timed_out:
+        return "timeout"
+    if failures[0] and failures[0].unwritten:
+        return "missing"
+    return "error" if all(failures) and report.mistake is None else "wrong"
+
+
+def credit(report: Report, max_points: float) -> float:
+    """Points by the share of the stages that it passed.
+
+    The first stage is the plainest question. Who does not pass that has done nothing that the
+    others could show, though a constant or an error may be what one of them expects.
+    """
+    if report.passed:
+        return float(max_points)
+    if not report.stages or not report.stages[0][1]:
+        return 0.0
+    share = sum(passed for _, passed in report.stages) / len(report.stages)
+    # never all of them: something is wrong
+    return min(round(max_points * share, 2), round(max_points * (1 - 1 / 20), 2))

@@ -1,0 +1,50 @@
+"""Answers judged through the line between two processes fare as they do without it."""
+
+import pytest
+
+from attn_course.checks import Exercise, examine, exercises, get
+from attn_course.grading import inside
+from attn_course.grading.peer import Peer
+from tests.checks.test_catalogue import MISTAKES, collected, label
+
+EXERCISES = [get(name) for name in exercises()]
+
+
+def remote(answer):
+    """`answer` at the other end of a line within this process: every value passes as text."""
+    trusted = Peer(lambda text: kernel.serve_one(text), "t")
+    kernel = Peer(lambda text: trusted.serve_one(text), "k", lambda _: answer)
+    kernel.locate = inside.locate
+    return lambda *args, **kwargs: trusted.call("answer:it", "", args, kwargs)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=label)
+def test_the_reference_passes_through_the_line(exercise: Exercise):
+    for seed in (1, 2):
+        report = examine(remote(exercise.reference), exercise, seed)
+        assert report.passed, report.message
+        assert not report.remarks
+
+
+@pytest.mark.parametrize(("exercise", "answer"), collected("RIGHT"), ids=label)
+def test_correct_variants_pass_through_the_line(exercise, answer):
+    here, there = examine(answer, exercise), examine(remote(answer), exercise)
+    assert there.passed, there.message
+    assert there.remarks == here.remarks
+
+
+@pytest.mark.parametrize(("exercise", "mistake", "answer"), MISTAKES, ids=label)
+def test_each_mistake_is_named_through_the_line(exercise, mistake, answer):
+    report = examine(remote(answer), exercise)
+    assert not report.passed
+    assert report.mistake == mistake, report.message
+
+
+@pytest.mark.parametrize(("exercise", "case"), collected("WRONG"), ids=label)
+def test_other_wrong_answers_are_told_the_same_through_the_line(exercise, case):
+    answer, mistake, *words = case
+    report = examine(remote(answer), exercise)
+    assert not report.passed
+    assert report.mistake == mistake, report.message
+    for word in words:
+        assert word in report.message
