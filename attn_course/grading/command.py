@@ -162,7 +162,7 @@ def _tell(result: Result, out: Path, sandbox: str) -> None:
     if sandbox == "none":
         click.echo("The answers ran WITHOUT a sandbox; every report says so.", err=True)
     click.echo(
-        f"{result.graded} submissions graded, {result.known} known from before. "
+        f"Submissions graded: {result.graded}, known from before: {result.known}. "
         f"Report: {out / 'report.html'}"
     )
     click.echo(f"{data['account']}.")

@@ -136,7 +136,7 @@ class _Run:
             if not _has_to_run(task):
                 self._keep(task, settings, complete(task, None, None), 0.0, verdicts)
         known = sum(map(_has_to_run, plan.tasks)) - len(runnable)
-        failed = self._execute(runnable, len(plan.tasks), settings, verdicts)
+        failed = self._execute(runnable, known, settings, verdicts)
         record = make_record(plan, verdicts, self.course, settings)
         try:
             write_reports(record, self.job.out)
@@ -168,13 +168,13 @@ class _Run:
     def _execute(
         self,
         tasks: Sequence[Rebuilt],
-        total: int,
+        known: int,
         settings: Settings,
         verdicts: dict[tuple[str, str], list[Verdict]],
     ) -> int:
         """Run what is to run; how many the grader itself failed on."""
         failed = 0
-        self.progress.begin("grading", total, done=total - len(tasks))
+        self.progress.begin("grading", known + len(tasks), done=known)
         results = self._workers(tasks, settings)
         try:
             for done in results:

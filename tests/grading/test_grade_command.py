@@ -42,9 +42,9 @@ def test_grading_ends_with_an_account_of_every_file(submissions, tmp_path):
     lines = result.stdout.splitlines()
     assert lines[-1] == "3 files went in: 2 graded, 1 ignored."
     assert str(tmp_path / "out" / "report.html") in lines[-2]
-    assert "2 submissions graded, 0 known from before" in lines[-2]
+    assert "Submissions graded: 2, known from before: 0." in lines[-2]
     assert "2/2" in result.stderr
-    assert "2 known from before" in run(submissions, "--out", tmp_path / "out").stdout
+    assert "known from before: 2." in run(submissions, "--out", tmp_path / "out").stdout
 
 
 def test_options_reach_the_run(submissions, tmp_path, monkeypatch):
