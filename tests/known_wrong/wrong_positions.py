@@ -88,6 +88,22 @@ def dtype_of_the_angles(x, positions, base=10000.0):
     return rope()(x, positions, base).float()
 
 
+def added(rows):
+    """Positions added whose rows are rows(x, table, offset)."""
+    return lambda x, table, offset=0: x + rows(x, table, offset)
+
+
+def shifted(block):
+    """A shift whose blocks are made from cosine and sine of each pair's angle."""
+
+    def matrix(shift, d_model):
+        angles = shift * paper(torch.arange(0, d_model, 2).double(), d_model)
+        pairs = zip(angles.cos().tolist(), angles.sin().tolist(), strict=True)
+        return torch.block_diag(*(torch.tensor(block(cos, sin)) for cos, sin in pairs))
+
+    return matrix
+
+
 def simple_slopes(num_heads):
     return 2.0 ** (-8 * torch.arange(1, num_heads + 1) / num_heads)
 
@@ -120,7 +136,40 @@ def relative(change):
     return bias
 
 
+ADD, ROW = "positions.add_positions", "test_positions.test_each_position_gets_its_row"
+SHIFT, MOVED = (
+    "positions.relative_shift",
+    "test_positions.test_a_shift_is_one_matrix_for_all_positions",
+)
 POSITIONS = [
+    Wrong(
+        "positions counted on the batch axis",
+        {ADD: added(lambda x, table, offset: table[offset : offset + len(x)][:, None])},
+        ROW,
+        {"leading": (3,), "offset": 0},
+    ),
+    Wrong(
+        "D10 the table indexed where it should be sliced",
+        {ADD: added(lambda x, table, offset: table[offset])},
+        ROW,
+        {"leading": (3,), "offset": 0},
+    ),
+    Wrong(
+        "D17 a token decoded alone stands at position 0",
+        {ADD: added(lambda x, table, offset: table[: x.shape[-2]])},
+        ROW,
+        {"leading": (), "offset": 2},
+    ),
+    Wrong(
+        "a shift for column vectors",
+        {SHIFT: shifted(lambda cos, sin: [[cos, sin], [-sin, cos]])},
+        MOVED,
+    ),
+    Wrong(
+        "a shift whose minus is lost",
+        {SHIFT: shifted(lambda cos, sin: [[cos, sin], [sin, cos]])},
+        MOVED,
+    ),
     Wrong(
         "D1 the index doubled twice",
         {SINUSOIDAL: encoding(lambda even, d: 10000.0 ** (-2 * even / d))},

@@ -1,0 +1,958 @@
+# ---
+# jupyter:
+#   attn_course:
+#     title: "Positional encoding"
+#     reading_minutes: 55
+#     exercise_minutes: 95
+# ---
+
+# %% [markdown]
+# Attention reads bags. Chapter 04 proved it in three lines: shuffle the tokens, and the outputs are
+# shuffled alike. So order has to be put in. There are two places for it. It can be added to the
+# *vectors* before the first layer, or it can enter the *scores*, where a query meets a key.
+#
+# Six ways are in use and in this chapter: sinusoids and learned vectors are added to the embeddings;
+# RoPE, ALiBi and a relative bias act on the scores; and a causal model can do without any. Each is
+# said to be the best by somebody. At the end you have all of them on two tasks, on sequences up to
+# eight times as long as those they were trained on, and know better.
+#
+# ## What you will be able to do
+#
+# - Show that a model without positions cannot tell a sentence from its reverse, and say what a causal
+#   mask gives away about order.
+# - Write the sinusoidal encoding from its formula, add it along the right axis, and find the usual
+#   faults in either.
+# - Say why a shift by $k$ positions is one rotation, the same for all positions, and write its matrix.
+# - Put positions into queries and keys (RoPE) and into scores (ALiBi, relative bias), and say what
+#   each of them makes impossible.
+# - Judge a claim that an encoding works on longer sequences.
+#
+# Axes: $b$ counts sequences, $n$ positions, $i$ those that ask, $j$ those that are asked. A position is
+# a whole number, and the first one is 0.
+#
+# First, three questions on the chapters before.
+
+# %% hide="input"
+recall("06")
+
+# %%
+import torch
+
+from attn_course.experiments.ch06 import (
+    add_by_batch, base_of_a_thousand, biter_runs, doubled_exponent, first_token_share,
+    idle_features, longest_wave, spread_at_one_distance, who_bites_task,
+)
+from attn_course.experiments.ch06_lengths import (
+    LATEST, THREE_BACK, LengthSettings, length_runs, length_table,
+)
+from attn_course.experiments.ch06_views import shift_view
+from attn_course.explorers import PositionExplorer
+from attn_course.masks import causal_mask
+from attn_course.plots import head_maps, heat_map, line_plot
+from attn_course.positions import (
+    LearnedPositions, add_positions, alibi_bias, alibi_slopes, apply_rope, relative_shift,
+    sinusoidal_encoding,
+)
+from attn_course.self_attention import is_permutation_equivariant
+
+# %% [markdown]
+# ## Who bites whom?
+#
+# **“Anna bites Ben.” Who bites?** The answer is the first name, so this is a question of order and of
+# nothing else. A source makes sentences of two of twenty names. The model: one block without a mask,
+# the mean over the three tokens, a linear layer with a class for each name. It is trained on most of the
+# 380 sentences and tested on others. That a sentence is held out does not mean that its reverse is.
+
+# %%
+task = who_bites_task()
+batch = task.train_batch(0, 3)
+for ids, biter in zip(batch.inputs.tolist(), batch.targets[:, 0].tolist()):
+    print(f"name {ids[0]} bites name {ids[2]}   (ids {ids}; class of the biter: {biter})")
+
+# %% [markdown] prediction="bag-on-held-out"
+# A model without positions gets “Anna bites Ben”, which it has not seen. It must name one of the two.
+# How often is it right on such held-out sentences?
+#
+# - Nearly always
+# - About half of the time: it can only guess between two
+# - Less than a quarter of the time
+
+# %%
+runs = {position: biter_runs(position) for position in ("none", "sinusoidal", "learned")}
+for position, of_seeds in runs.items():
+    found, same = [run.found for run in of_seeds], [run.same for run in of_seeds]
+    told = "over 90 %" if min(found) > 0.9 else "under a quarter" if max(found) < 0.25 else "between"
+    print(f"{position:10}: right {told}; same answer to a sentence and its reverse: "
+          f"{'always' if min(same) == 1 else 'hardly ever' if max(same) < 0.1 else 'at times'}")
+worst = max(run.found for run in runs["none"])
+reveal("bag-on-held-out", 2 if worst < 0.25 else 1)
+
+# %% tags=["nbval-ignore-output"]
+for position, of_seeds in runs.items():
+    print(f"{position:10}: right in three runs:", "  ".join(f"{run.found:.0%}" for run in of_seeds))
+
+# %% [markdown]
+# **What was seen.** Without positions the two sentences get one answer, always. They have to: the
+# three vectors are the same, in another order, and the mean forgets the order. So of the two the
+# model can be right about one at most.
+#
+# **Why worse than guessing?** If “Anna bites Ben” is held out, its reverse “Ben bites Anna” was most
+# likely trained on. The model has learnt it: for the bag {Anna, Ben, bites} the answer is Ben. Asked
+# about the other sentence it says Ben again, with confidence. With positions, of either kind, nothing
+# is left of the problem.
+
+# %% [markdown] question="bag-limit"
+# A model without positions and without a mask, with many layers and a mean at its end, reads each of
+# 380 sentences “a bites b” together with its reverse. How many of them can it answer at most?
+#
+# - [ ] All, if it is large enough
+#   Each layer is equivariant, and so is the whole. The mean then is the same for both orders,
+#   whatever the size.
+# - [x] One half: one of each pair
+#   Both orders get one answer. It is right for one of them.
+# - [ ] One in twenty
+#   It does see which two names occur; only their order is lost.
+# - [ ] None
+#   For one order of each bag its answer may be right.
+
+# %% [markdown]
+# ## What a causal mask gives away
+#
+# **Does a language model need positions at all?** Under a causal mask the first token sees one token,
+# the second two, the third three. That is a kind of clock. Let all scores be equal, and let the first
+# token have the value 1 and all others 0. Position $i$ (from 0) then reads
+#
+# $$\frac{1}{i+1}\cdot 1 + \frac{i}{i+1}\cdot 0 = \frac{1}{i+1}.$$
+
+# %% [markdown] prediction="fifth-token"
+# What does the fifth token (position 4) read?
+#
+# number: 0 … 1, within 0.02
+
+# %%
+share = first_token_share(8)
+print("position:", "  ".join(f"{i:5}" for i in range(8)))
+print("read:    ", "  ".join(f"{value:5.3f}" for value in share.tolist()))
+reveal("fifth-token", share[4].item())
+
+# %% [markdown]
+# **What was seen.** Each position reads another number, so a layer after this one can know where it
+# stands. The mask has let order in. But look at the differences: between positions 0 and 1 there lies
+# one half, between 30 and 31 one thousandth. A clock whose ticks grow fainter.
+#
+# Remember both halves of this. In the length table below, “none” means a causal model without
+# positions, and it will be neither helpless nor good.
+
+# %% [markdown] question="causal-order"
+# Which model is truly blind to the order of the tokens before the last one?
+#
+# - [x] One without positions and without a mask
+#   It is equivariant: shuffle what it reads, and each output goes with its token, unchanged.
+# - [ ] One without positions, under a causal mask
+#   Who sees how many is a matter of order. It can learn to count.
+# - [ ] One with learned positions that have not been trained
+#   Random rows differ from each other, so the order shows. What it means is not learnt yet.
+# - [ ] One with positions, but only in its first layer
+#   What is added to the vectors stays in them, through all layers.
+
+# %% [markdown]
+# ## Sinusoids: the position as many clocks
+#
+# **What should be added to a vector to say “position 17”?** The number 17 itself grows without end, and
+# soon there is nothing else in the sum. A number scaled to 0 … 1 means another thing in each length.
+# Vaswani et al. add a row of clock hands. Pair $i$ of the features holds
+#
+# $$PE_{pos,\,2i} = \sin\!\left(\frac{pos}{10000^{2i/d_\text{model}}}\right) \qquad
+# PE_{pos,\,2i+1} = \cos\!\left(\frac{pos}{10000^{2i/d_\text{model}}}\right)$$
+#
+# The pair is a hand on a circle, at an angle that grows with the position. The first one turns by one
+# radian a position, each following one more slowly. Fast hands tell neighbours apart, slow ones tell
+# near from far, and no number ever leaves $-1 … 1$.
+#
+# **On paper.** $d_\text{model} = 4$, so there are two pairs, $i = 0$ and $i = 1$. The divisors are
+# $10000^{0/4} = 1$ and $10000^{2/4} = 100$. Fill the row of position 2, with
+# $\sin 2 = 0.909$, $\cos 2 = -0.416$, $\sin 0.02 = 0.02$, $\cos 0.02 = 1.000$:
+#
+# | position | $\sin(pos/1)$ | $\cos(pos/1)$ | $\sin(pos/100)$ | $\cos(pos/100)$ |
+# |---|---|---|---|---|
+# | 0 | 0 | 1 | 0 | 1 |
+# | 1 | 0.841 | 0.540 | 0.010 | 1.000 |
+# | 2 | | | | |
+
+# %%
+for position, row in enumerate(sinusoidal_encoding(3, 4).tolist()):
+    print(position, "  ".join(f"{feature:6.3f}" for feature in row))
+
+# %%
+heat_map(
+    sinusoidal_encoding(64, 32), limits=(-1, 1), title="64 positions, 32 features",
+    row_axis="position", column_axis="feature", value="value",
+    alt="Rows are positions, columns features. The first columns alternate quickly from row to row; "
+    "the further right, the longer the waves; the last columns hardly change over 64 positions.",
+)
+
+# %% [markdown]
+# **What was seen.** Waves, each pair longer than the one before. How long is the longest, and how many
+# features does it leave idle on sequences of a common length?
+
+# %% [markdown] prediction="idle-features"
+# d_model = 64, positions 0 … 99. How many of the 64 features vary by less than 0.1 over all of them?
+#
+# number: 0 … 64, within 6
+
+# %%
+idle = idle_features(sinusoidal_encoding, n=100, d_model=64)
+wave = longest_wave(sinusoidal_encoding(2, 64))
+print(f"the longest wave has about {wave:,.0f} positions")
+print(f"{idle} of 64 features vary by less than 0.1 over 100 positions")
+reveal("idle-features", idle)
+
+# %% [markdown]
+# The slow clocks are made for lengths that a short text never reaches. They cost nothing but room: a
+# model that reads only short texts has these features for its words.
+
+# %% [markdown] question="sinusoid-pairs"
+# Two neighbouring positions, 500 and 501, have to be told apart. Which features of their encodings
+# differ most?
+#
+# - [ ] The last ones, since the positions are large
+#   The slow waves change by less than a thousandth from one position to the next.
+# - [x] The first pairs
+#   They turn by up to one radian at each position, wherever it is.
+# - [ ] All alike
+#   That would be one clock. The rates differ by a factor of nearly 10000.
+# - [ ] None: the encoding repeats itself after 2π positions
+#   The first pair does, nearly. The others stand elsewhere then, so no row comes twice.
+
+# %% [markdown]
+# {{exercise: sinusoidal_encoding}}
+
+# %% [markdown]
+# ## Along which axis?
+#
+# **x is (b, n, d_model), the table (max_len, d_model). Which rows go where?** Every sequence begins at
+# position 0, so every one gets the same rows, the first $n$. Axes meet from the right: `table[:n]`,
+# $(n, d_\text{model})$, meets $(b, n, d_\text{model})$ as it is.
+#
+# The line below is from a tutorial that has been copied for years. Its `x` was $(n, b, d_\text{model})$
+# once; then somebody put the batch first.
+
+# %% [markdown] prediction="batch-axis"
+# `x + table[:x.shape[0], None]`, with x (b, n, d_model), in a batch of eight sequences. What happens?
+#
+# - An error about shapes
+# - Nothing wrong: the rows are broadcast
+# - No error, and the positions within a sequence are all the same
+
+# %%
+x, table = torch.randn(8, 5, 16), sinusoidal_encoding(64, 16)
+wrong, right = add_by_batch(x, table), add_positions(x, table)
+for name, added in (("by batch", wrong - x), ("by position", right - x)):
+    within, between = (added[:, 0] - added[:, 1]).abs().max(), (added[0] - added[1]).abs().max()
+    print(f"{name:11}: rows differ within a sequence: {bool(within > 0.01)}, "
+          f"between sequences: {bool(between > 0.01)}")
+reveal("batch-axis", 2 if (wrong - x).diff(dim=1).abs().max() < 0.01 else 1)
+
+# %% [markdown]
+# **What was seen.** No error, and the loss will fall: the model reads bags, which is enough for much.
+# What finds it is the test of chapter 04. A layer that gets its positions is *not* equivariant:
+
+# %%
+for name, add in (("by batch", add_by_batch), ("by position", add_positions)):
+    print(f"{name:11}: equivariant: {is_permutation_equivariant(lambda x: add(x, table), x)}")
+
+# %% [markdown]
+# **Where does a token stand that is decoded alone?** A model that writes reads one token at a time, and
+# knows the others from before (chapter 10). The new one is not at position 0. So whoever adds
+# positions must be told how many came before: the *offset*.
+
+# %%
+whole = add_positions(x, table)
+alone = add_positions(x[:, 4:], table, offset=4)  # the fifth token, by itself
+print("the same as in the whole sequence:", torch.allclose(alone, whole[:, 4:]))
+
+# %% [markdown]
+# Two habits of the field, so that you recognise them. The embeddings are often multiplied by
+# $\sqrt{d_\text{model}}$ before the sum (section 3.4 of the paper), because they are drawn small and the
+# sinusoids would drown them. And dropout is applied to the sum.
+
+# %% [markdown] question="positions-axis"
+# x has the shape (20, 20, 64): twenty sequences of twenty tokens. You suspect that the positions are
+# added along the wrong axis. What do you look at?
+#
+# - [ ] Whether an error is raised
+#   Both axes have the size 20. Nothing is raised.
+# - [ ] Whether the loss falls
+#   It does, for a model of bags learns something, too.
+# - [x] Whether the same sequence, put twice into the batch, gives the same output twice
+#   If rows go by sequence, the two get different ones. With the right axis they are equal.
+# - [ ] Whether the shape of the sum is right
+#   It is (20, 20, 64) either way.
+
+# %% [markdown]
+# {{exercise: add_positions}}
+
+# %% [markdown]
+# ## A shift is a rotation
+#
+# **Why sines and cosines, of all things?** “We hypothesized it would allow the model to easily learn to
+# attend by relative positions”, says the paper, because $PE_{pos+k}$ is a linear function of $PE_{pos}$.
+# Look at one pair, with the angle $a$ at position $pos$ and $b$ more after $k$ positions:
+#
+# $$\sin(a + b) = \sin a\,\cos b + \cos a\,\sin b \qquad \cos(a + b) = \cos a\,\cos b - \sin a\,\sin b$$
+#
+# As a row vector times a matrix, which is a rotation:
+#
+# $$(\sin a,\ \cos a)\begin{pmatrix}\cos b & -\sin b\\ \sin b & \cos b\end{pmatrix}
+# = (\sin(a+b),\ \cos(a+b)) \qquad b = \frac{k}{10000^{2i/d_\text{model}}}$$
+#
+# There is no $pos$ in the matrix. The same one moves every position on by $k$. Choose a pair and a shift:
+# the angle between the hands does not care where they start.
+
+# %%
+shift_view()
+
+# %%
+encoding = sinusoidal_encoding(200, 64)
+for k in (1, 10, 100):
+    moved = encoding[:100] @ relative_shift(k, 64)  # all 100 positions by one matrix
+    far = (moved - encoding[k : k + 100]).abs().max()
+    print(f"shift by {k:3}: largest difference {far:.3f}")
+
+# %% [markdown]
+# {{exercise: relative_shift}}
+
+# %% [markdown]
+# It follows that the dot product of two encodings depends on their distance alone: turning both by the
+# same angle changes nothing. As a table of all pairs, that means equal numbers along each diagonal.
+# But attention does not compare encodings. It compares $PE\,W_q$ with $PE\,W_k$.
+
+# %% [markdown] prediction="spread-after-projection"
+# Measure how far scores at *one* distance differ, divided by how far all scores differ: 0 if the
+# distance decides alone, 1 if it says nothing. For encodings without projections it is 0. How large is it
+# with random W_q and W_k?
+#
+# - 0 as well: projections are linear
+# - Between 0.01 and 0.3
+# - Above 0.5
+
+# %%
+torch.manual_seed(0)
+encoding, W_q, W_k = sinusoidal_encoding(48, 64), *torch.randn(2, 64, 64) / 8
+scores = {"encodings": encoding @ encoding.mT, "projected": (encoding @ W_q) @ (encoding @ W_k).mT}
+spread = {name: spread_at_one_distance(table) for name, table in scores.items()}
+for name, found in spread.items():
+    print(f"{name:10}: spread at one distance {found:.1f}")
+reveal("spread-after-projection", 2 if spread["projected"] > 0.5 else 1)
+
+# %%
+head_maps(
+    torch.stack([table / table.abs().max() for table in scores.values()]), limits=(-1, 1),
+    titles=list(scores), value="score, of the largest",
+    alt="Left: a table with equal values along each diagonal, largest on the main one. Right: the same "
+    "encodings after random projections; stripes in all directions, no diagonals.",
+)
+
+# %% [markdown]
+# **What was seen.** The property holds for the encoding and is lost at the first projection. A model
+# *can* learn projections that keep it (those that turn with the rotations, or leave single pairs
+# alone). Nothing makes it do so. The hypothesis of the paper is about what is possible.
+
+# %% [markdown] question="shift-matrix"
+# Somebody claims: “sinusoidal encodings make attention depend on relative positions only.” What is
+# right?
+#
+# - [ ] It is true, since a shift is a rotation
+#   The rotation moves encodings. Scores are made from their projections, mixed with the words.
+# - [x] Scores of the encodings alone do; after W_q and W_k nothing ensures it
+#   You have just measured both. The model may learn it, and has no need to.
+# - [ ] It is false, since the matrix depends on the position
+#   It depends on the shift alone; that part is true.
+# - [ ] It is true as soon as d_model is large
+#   With random projections the spread does not vanish with the width.
+
+# %% [markdown]
+# ## RoPE: turn what is compared
+#
+# **Why not put the rotation where the comparison is?** Rotary position embedding adds nothing. After
+# the projections, each query and each key is turned, pair by pair, by an angle that grows with its
+# position:
+#
+# $$(x_{2i},\ x_{2i+1}) \to (x_{2i}\cos\theta - x_{2i+1}\sin\theta,\ \ x_{2i}\sin\theta + x_{2i+1}\cos\theta)
+# \qquad \theta = pos \cdot 10000^{-2i/d}$$
+#
+# $d$ is the width of one head. Each head turns its own pairs.
+#
+# **On paper.** $d = 2$, query and key both $(1, 0)$. The query at position 5 becomes
+# $(\cos 5, \sin 5)$, the key at position 3 $(\cos 3, \sin 3)$. Their product is
+# $\cos 5\cos 3 + \sin 5\sin 3 = \cos(5 - 3) = -0.42$. What is it at positions 105 and 103?
+
+# %% [markdown] prediction="rope-shifted"
+# A random query and key with 16 features. Their score at positions (7, 3) is s. What is it at
+# (107, 103), and at (3, 7)?
+#
+# - s in both cases: the distance is 4
+# - s at (107, 103), another number at (3, 7)
+# - Another number in both cases
+
+# %%
+torch.manual_seed(1)
+query, key = torch.randn(2, 1, 16)
+
+def score(i, j):
+    return (apply_rope(query, torch.tensor([i])) * apply_rope(key, torch.tensor([j]))).sum().item()
+
+for i, j in ((7, 3), (107, 103), (3, 7)):
+    print(f"query at {i:3}, key at {j:3}: {score(i, j):6.2f}")
+same, mirrored = abs(score(7, 3) - score(107, 103)) < 1e-3, abs(score(7, 3) - score(3, 7)) < 1e-3
+reveal("rope-shifted", 0 if same and mirrored else 1 if same else 2)
+
+# %% [markdown]
+# **What was seen.** Only the difference counts, and its sign: three words before is not three words
+# after. And this time no projection comes in between:
+
+# %%
+at = torch.arange(48)
+token = torch.randn(64)  # one word at all 48 positions, so that nothing but the position differs
+q, k = (apply_rope((token @ W).expand(48, 64), at) for W in (W_q, W_k))
+print(f"RoPE after random W_q and W_k: spread at one distance {spread_at_one_distance(q @ k.mT):.1f}")
+
+# %% [markdown]
+# Four things to know about it.
+#
+# - **Values are not turned.** They are what is carried; where they come from is decided by the scores.
+# - **Lengths are kept**, since it is a rotation. A minus sign lost, and they are not: the first thing to
+#   test.
+# - **Two layouts are in use.** Here features $2i$ and $2i + 1$ are a pair. Others pair $i$ with
+#   $i + d/2$. It is the same up to the order of the features, so neither is better. But weights trained
+#   with one do not run with the other.
+# - **Angles need float32**, whatever the dtype of the model. Look what becomes of a position in
+#   bfloat16:
+
+# %%
+for position in (17, 301, 4001, 4005):
+    rounded = torch.tensor(position).bfloat16().item()
+    print(f"position {position:4} in bfloat16: {rounded:.0f}, off by {rounded - position:+.0f} radians")
+
+# %%
+order = torch.cat([torch.arange(0, 16, 2), torch.arange(1, 16, 2)])  # even features, then odd ones
+x, positions = torch.randn(6, 16), torch.arange(6)
+one, two = x[:, order].chunk(2, dim=-1)  # what the other layout pairs
+angles = positions[:, None] * 10000.0 ** (-torch.arange(0, 16, 2) / 16)
+halves = [one * angles.cos() - two * angles.sin(), one * angles.sin() + two * angles.cos()]
+alike = torch.allclose(torch.cat(halves, dim=-1), apply_rope(x, positions)[:, order], atol=1e-5)
+print("the other layout, on features in the other order, gives the same:", alike)
+
+# %% [markdown] question="rope-values"
+# What would go wrong if the values were turned as well?
+#
+# - [ ] The weights would be wrong
+#   They are made from queries and keys before any value comes in.
+# - [x] What a query reads would depend on where a word stands, not only on the word
+#   The sum would mix hands that are turned by different angles, and W_o could not turn them back.
+# - [ ] Their lengths would change
+#   Rotations keep lengths.
+# - [ ] An error would be raised
+#   The shapes fit. Nothing tells.
+
+# %% [markdown]
+# {{exercise: apply_rope}}
+
+# %% [markdown]
+# ## ALiBi and a relative bias: a number for each distance
+#
+# **What is the least that one can do?** Leave the vectors alone, and add to each score a number that
+# depends on the distance. ALiBi, “attention with linear biases”, has nothing to learn:
+#
+# $$\text{score}_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} - m_h\,|i - j|$$
+#
+# The slope $m_h$ differs by head. With $h$ heads, $h$ a power of two, they are
+# $2^{-8/h}, 2^{-16/h}, …, 2^{-8}$, so that some heads look near and some look far.
+
+# %%
+for num_heads in (8, 4, 6):
+    slopes = ", ".join(f"1/{1 / slope:.4g}" for slope in alibi_slopes(num_heads).tolist())
+    print(f"{num_heads} heads: {slopes}")
+
+# %% [markdown]
+# Six is no power of two. The published rule then takes the slopes of four, and after them every second
+# one of eight.
+#
+# **On paper.** Slope ½, all dot products equal, many keys to look back at. The exponentials are
+# $1, e^{-1/2}, e^{-1}, e^{-3/2}, …$, each 0.607 times the one before, and they sum to
+# $1/(1 - 0.607) = 2.54$.
+
+# %% [markdown] prediction="alibi-own-weight"
+# Which weight does the query's own position get?
+#
+# number: 0 … 1, within 0.05
+
+# %%
+bias = alibi_bias(8, 64, 64).masked_fill(~causal_mask(64), -torch.inf)
+weights = bias.softmax(dim=-1)  # (h, i, j): all dot products are 0
+print("own position, last row, by head:", ", ".join(f"{w:.2f}" for w in weights[:, -1, -1].tolist()))
+reveal("alibi-own-weight", weights[0, -1, -1].item())
+
+# %%
+titles = [f"slope 1/{1 / slope:.0f}" for slope in alibi_slopes(8)[::2].tolist()]
+head_maps(
+    weights[::2, :20, :20], limits=(0, 0.6), titles=titles,
+    alt="Four of the eight heads. In the first, weights lie close to the diagonal; from head to head they "
+    "reach further back, and in the last one each row is nearly even.",
+)
+
+# %% [markdown]
+# **What was seen.** Recency is built in, before any training. Note also what is *impossible*: with dot
+# products that say nothing about position, a head's weights fall from each key to the one before it.
+# No head can prefer the third to the second.
+#
+# A **relative bias** is the same with learned numbers: one for each head and each distance
+# $j - i$ from $-k$ to $k$; all that is further away shares the last number. It can prefer the third. Beyond
+# $k$ it cannot tell distances apart.
+#
+# ## Learned vectors, and where they end
+#
+# The plainest way: a table with a trained vector for each position, added like the sinusoids. BERT and
+# GPT-2 do it. Position 32 of a table of 32 does not exist:
+
+# %%
+learned = LearnedPositions(32, 64)
+print("numbers to learn:", sum(p.numel() for p in learned.parameters()))
+try:
+    learned(33)
+except ValueError as error:
+    print("ValueError:", error)
+
+# %% [markdown]
+# A larger table does not help: a row that was never trained is random. You will see what that does.
+
+# %% [markdown]
+# ## Four kinds in one view
+#
+# Choose a kind of position, then move the word that is marked: its row, what it is most alike to, and
+# its attention follow. Queries and keys are the words' vectors themselves here, nothing is trained. Look
+# for three things. With RoPE and ALiBi, move all you like: does anything but the distances count? With
+# learned positions, move the word past the last row. And the two words “the”: without positions they
+# get the same weight; which kinds tell them apart?
+
+# %%
+PositionExplorer()
+
+# %% [markdown] question="alibi-three-back"
+# A task: at each position, name the symbol that stood three places before. All symbols occur equally
+# often. Why is this hard for a layer with ALiBi?
+#
+# - [ ] Three is too far away
+#   With the smallest slope, weights reach back over hundreds of positions.
+# - [x] Its weights can only fall with the distance, and nothing in the symbols says “three back”
+#   The key to be found is known by its distance alone. No slope puts the third above the second.
+# - [ ] It has too few parameters
+#   RoPE has as few, namely none, and its scores can rise again with the distance.
+# - [ ] The causal mask hides it
+#   The past is open.
+
+# %% [markdown]
+# {{exercise: alibi_bias}}
+
+# %% [markdown]
+# ## The length table
+#
+# **Which one is best?** Two tasks, both under a causal mask, both with eight answers, so that guessing
+# gives one eighth.
+#
+# - **Latest write.** Tokens write a value under one of four keys, or read a key: what was written there
+#   last? Recent writes cover older ones, so what is near counts more.
+# - **Three back.** At each position: which symbol stood three places before? An exact distance, and
+#   nothing else.
+#
+# A model of two blocks with four heads is trained on sequences of 32, and then tested on lengths of
+# 32, 64, 128 and 256. Only the *last 16 positions* are judged, so that from 64 on all of it lies where
+# training never was. Six kinds of position, three seeds, the same budget for all. Sinusoids, RoPE and
+# ALiBi run at any length; the learned table has rows for all 256, of which training reaches 32.
+#
+# The two cells take about half a minute each. `length_table(LATEST, settings=LengthSettings(steps=1000))`
+# is the longer training, at five times the cost. Make your predictions first.
+
+# %% [markdown] prediction="latest-at-8"
+# Latest write, at eight times the trained length. Which has the highest accuracy, on average over
+# three seeds?
+#
+# - none
+# - sinusoidal
+# - learned
+# - rope
+# - alibi
+# - relative
+
+# %% [markdown] prediction="rope-at-2"
+# RoPE’s scores depend on the distance alone. How does it do on latest write at *twice* the trained
+# length?
+#
+# - Nearly as well as at the trained length: it loses less than a tenth
+# - Clearly worse: it loses more than a third of its accuracy
+# - Something between
+
+# %%
+latest = length_table(LATEST)
+
+# %%
+order = list(latest)
+mean = {position: runs.mean(dim=0) for position, runs in latest.items()}
+best = max(mean, key=lambda position: mean[position][-1].item())
+lost = 1 - (mean["rope"][1] / mean["rope"][0]).item()
+print(f"at 8×: {best} is best; RoPE loses {'more' if lost > 1 / 3 else 'less'} than a third at 2×")
+print("at 1×, above 0.85 in all runs:", [p for p in order if latest[p][:, 0].min() > 0.85])
+reveal("latest-at-8", best)
+reveal("rope-at-2", 1 if lost > 1 / 3 else 0 if lost < 0.1 else 2)
+
+# %% tags=["nbval-ignore-output"]
+print(" " * 12, "".join(f"{f'{factor}×':14}" for factor in (1, 2, 4, 8)))
+for position, runs in latest.items():
+    spans = "   ".join(f"{low:.2f} … {high:.2f}" for low, high in zip(runs.amin(0), runs.amax(0)))
+    print(f"{position:12} {spans}")
+
+# %%
+line_plot(
+    [32, 64, 128, 256], latest, x_label="length", y_label="accuracy", log_x=True, y_limits=(0, 1.05),
+    title="Latest write, trained at 32",
+    alt="At 32 all lie high, none a little lower. At twice the length sinusoidal, learned and RoPE "
+    "fall to a third, later to guessing. ALiBi stays nearly level, relative falls slowly.",
+)
+
+# %% [markdown]
+# **What was seen.** At the trained length they differ little. Beyond it, ALiBi hardly notices, the
+# relative bias falls slowly, and the others fall at once. *RoPE falls with them*, although its scores
+# depend on distances alone: distances beyond 32 are as new to it as positions beyond 32 are to the
+# sinusoids. That it runs without an error says nothing.
+#
+# Why does the relative bias fall at all? All distances beyond its last share one number. At 256
+# there are eight times as many of them, each with a little weight; together they drown what counts.
+# ALiBi’s bias goes on falling, and that holds the crowd down.
+#
+# Is ALiBi the winner then? This task has recency in it, and ALiBi is made of recency. Now the
+# other one.
+
+# %% [markdown] prediction="three-back-fails"
+# Three back, at the *trained* length. Which of these four stays below one half in all three runs?
+#
+# - sinusoidal
+# - rope
+# - alibi
+# - relative
+
+# %% [markdown] prediction="three-back-at-2"
+# And at twice the length: how many of the six are above 0.9 on average?
+#
+# number: 0 … 6, within 0.5
+
+# %%
+three = length_table(THREE_BACK)
+
+# %%
+fails = [p for p in ("sinusoidal", "rope", "alibi", "relative") if three[p][:, 0].max() < 0.5]
+holds = [p for p in three if three[p][:, 1].mean() > 0.9]
+print("at 1×, below one half in all runs:", fails)
+print("at 1×, above 0.95 in all runs:", [p for p in three if three[p][:, 0].min() > 0.95])
+print("at 2×, above 0.9 on average:", holds)
+reveal("three-back-fails", fails[0])
+reveal("three-back-at-2", len(holds))
+
+# %% tags=["nbval-ignore-output"]
+print(" " * 12, "".join(f"{f'{factor}×':14}" for factor in (1, 2, 4, 8)))
+for position, runs in three.items():
+    spans = "   ".join(f"{low:.2f} … {high:.2f}" for low, high in zip(runs.amin(0), runs.amax(0)))
+    print(f"{position:12} {spans}")
+
+# %%
+line_plot(
+    [32, 64, 128, 256], three, x_label="length", y_label="accuracy", log_x=True, y_limits=(0, 1.05),
+    title="Three back, trained at 32",
+    alt="At 32 sinusoidal, RoPE and relative are at 1; ALiBi, learned and none at a third. At 64 only "
+    "relative is still near 1, and it falls from there. ALiBi stays at its third.",
+)
+
+# %% [markdown]
+# **What was seen.** ALiBi does not learn it, and at the trained length is hardly better than no position
+# at all: it knows which symbols are near, and not which of them is the third. (That little it keeps, at
+# every length.) Three learn it, at the trained length. One of them carries it to twice that length: the
+# relative bias, for which “three back” is one number of its table, wherever it is asked. Later it falls
+# as before, drowned by the crowd.
+#
+# And the learned table? It should be able to do at 32 what the sinusoids can. Its rows start at a
+# fiftieth of the size of the words, so that at first all positions look alike. Is it worse, or slower?
+
+# %%
+twice = LengthSettings(steps=400, factors=(1, 2))
+more = length_table(THREE_BACK, positions=["learned"], settings=twice)["learned"]
+for factor, found in zip(twice.factors, more.T):
+    told = "above 0.95 in all runs" if found.min() > 0.95 else "below one half in all runs"
+    print(f"learned, twice the steps, at {factor}×:", told if found.min() > 0.95 or found.max() < 0.5 else "mixed")
+
+# %% [markdown]
+# Slower. Before you call something worse, give it time; and that it then fails at twice the length no
+# training on short sequences can mend, for the rows beyond are never touched.
+#
+# **So there is no winner.** There is a question to ask of each: *what does it make easy, and what does it
+# make impossible?* And a second one about every claim of extrapolation: on which task? What is done
+# in practice to read longer texts (training on some, or slowing RoPE’s angles down by a larger base) is
+# a change of the model, and is to be measured like any other.
+
+# %% [markdown] question="longer-than-trained"
+# A model with RoPE was trained on 2 000 tokens. It runs on 16 000 without an error. What do you know?
+#
+# - [ ] That it works there: its scores depend on distances alone
+#   Distances beyond 2 000 were never trained. Here they cost most of the accuracy at once.
+# - [x] Nothing yet: it has to be measured there, on positions beyond those of training
+#   Running is not working. And an average over all 16 000 positions would hide it among the first 2 000.
+# - [ ] That it does not work there
+#   It may, on some tasks; or be made to, by training a little on longer texts.
+# - [ ] That its positions are in float32
+#   Nothing is said about that; half precision raises no error either.
+
+# %% [markdown]
+# ## Find the bug
+#
+# Four lines from encodings that people have published. What is wrong with each, and *how would you
+# notice*?
+#
+# ```python
+# A   exponents = 2 * torch.arange(0, d_model, 2) / d_model
+# B   rates = 1000 ** (-torch.arange(0, d_model, 2) / d_model)
+# C   x = x + table[:x.shape[0], None]                              # x (b, n, d_model)
+# D   table[:, 0::2], table[:, 1::2] = angles.sin(), angles.cos()   # d_model = 9
+# ```
+#
+# A: `arange(0, d_model, 2)` is $2i$ already. B: a zero is missing. C you know. D: with nine features there
+# are five sines and four cosines, and five do not fit where four belong. That one at least raises an
+# error. A and B? Train the model of the length table with them, on three back.
+
+# %% [markdown] prediction="faulty-training"
+# At the trained length the right encoding reaches 1.00 on three back. What do A and B reach?
+#
+# - Both clearly less
+# - A clearly less, B the same
+# - Both the same
+
+# %%
+faults = {"A": doubled_exponent, "B": base_of_a_thousand}
+reached = {"right": three["sinusoidal"][:, 0]}
+for name, encode in faults.items():
+    reached[name] = length_runs(THREE_BACK, "sinusoidal", encode=encode)[:, 0]
+for name, accuracy in reached.items():
+    print(f"{name:5}: {'above 0.95 in all runs' if accuracy.min() > 0.95 else 'not always above 0.95'}")
+learns = [reached[name].min().item() > 0.95 for name in ("A", "B")]
+reveal("faulty-training", 2 if all(learns) else 1 if learns[1] else 0)
+
+# %% [markdown]
+# **What was seen.** Training does not tell. A small model on short sequences needs to tell 32 positions
+# apart, and a few clocks are enough for that. The faults come out later: on long texts, or when weights
+# are exchanged with somebody who has the right formula. What tells at once is a look at the numbers:
+
+# %%
+for name, encode in {"right": sinusoidal_encoding, **faults}.items():
+    print(f"{name:5}: longest wave {longest_wave(encode(2, 64)):12,.0f} positions, {idle_features(encode):2} "
+          "of 64 features idle over 100")
+try:
+    table = torch.zeros(4, 9)
+    table[:, 1::2] = torch.zeros(4, 5).cos()  # D
+except RuntimeError:
+    print("D    : RuntimeError")
+
+# %% [markdown]
+# Compare a row with the formula, at a position of 3 or more and a width of 16 or more. Position 0 is the
+# same in all of these versions, and so is every encoding with a single pair.
+
+# %% [markdown] question="encoding-test"
+# Which single test would have caught both A and B?
+#
+# - [ ] Row 0 is 0, 1, 0, 1, …
+#   It is, for every base and every exponent: the sine of 0 is 0.
+# - [ ] The squares of each pair sum to 1
+#   They do. Both features of a pair have the same wrong rate.
+# - [x] Row 50 of a table of width 16 against the formula, feature by feature
+#   At a distant position, with many pairs, a wrong rate shows.
+# - [ ] The loss falls on three back
+#   You have just seen that it does.
+
+# %% [markdown]
+# ## Common mistakes
+#
+# | mistake | how it shows |
+# |---|---|
+# | rows taken by the batch axis | silent: the model reads bags; the test of equivariance finds it |
+# | index doubled, other base, base and exponent exchanged | silent on short sequences; compare a distant row |
+# | sine and cosine of a pair at different rates | squares of a pair do not sum to 1 |
+# | odd width | an error, or a feature too many or too few |
+# | a fixed offset of 0 in decoding | good in training, repetitions in writing |
+# | a slice `table[offset:n]` | short as soon as there is an offset |
+# | RoPE: angles for one layout, rotation in the other | lengths are not kept |
+# | RoPE: the other layout than the weights were trained with | the first tokens fine, then nonsense |
+# | RoPE: even features overwritten before the odd ones are made | lengths are not kept |
+# | RoPE: angles in half precision | distant positions fall together |
+# | RoPE on the values | silent: with even weights the output is no longer the mean |
+# | ALiBi: sign reversed | distant keys are favoured |
+# | ALiBi: built over the queries alone | an error with the first cache |
+# | ALiBi: the simple formula for six or twelve heads | silent, until weights are exchanged |
+#
+# And one that is none: a bias that is off by a constant in each row gives the same weights. A softmax does
+# not see it.
+#
+# ## Further reading
+#
+# - Vaswani et al., “Attention Is All You Need”, 2017 (arXiv 1706.03762): section 3.5.
+# - Gehring et al., “Convolutional Sequence to Sequence Learning”, 2017 (arXiv 1705.03122): learned
+#   positions.
+# - Shaw, Uszkoreit and Vaswani, “Self-Attention with Relative Position Representations”, 2018
+#   (arXiv 1803.02155), and Raffel et al., “Exploring the Limits of Transfer Learning with a Unified
+#   Text-to-Text Transformer”, 2020 (arXiv 1910.10683): relative positions, clipped, and as a bias.
+# - Su et al., “RoFormer: Enhanced Transformer with Rotary Position Embedding”, 2021
+#   (arXiv 2104.09864).
+# - Press, Smith and Lewis, “Train Short, Test Long: Attention with Linear Biases Enables Input Length
+#   Extrapolation”, 2022 (arXiv 2108.12409).
+# - Haviv et al., “Transformer Language Models without Positional Encodings Still Learn Positional
+#   Information”, 2022 (arXiv 2203.16634).
+# - Kazemnejad et al., “The Impact of Positional Encoding on Length Generalization in Transformers”,
+#   2023 (arXiv 2305.19466): the length table at a larger scale, with a result of its own.
+
+# %% [markdown] part="exercises"
+# Five exercises. You write the sinusoidal encoding from its formula (6.1), mend the function that adds it
+# (6.2), turn queries and keys (6.3), make ALiBi’s bias (6.4), and in the last one the matrix that moves an
+# encoding on (6.5).
+#
+# Positions are counted from 0. No answer may change its inputs.
+
+# %% part="exercises"
+import torch
+from einops import einsum, rearrange
+
+# %% [markdown] exercise="sinusoidal_encoding"
+# `sinusoidal_encoding(n, d_model)` gives the positions 0 … n − 1 as vectors:
+#
+# $$PE_{pos,\,2i} = \sin\!\left(\frac{pos}{10000^{2i/d_\text{model}}}\right) \qquad
+# PE_{pos,\,2i+1} = \cos\!\left(\frac{pos}{10000^{2i/d_\text{model}}}\right)$$
+#
+# - `n`, `d_model`: whole numbers, at least 1.
+# - Returns a float tensor (n, d_model). Position 0 comes first. Sine and cosine of a pair are neighbours,
+#   as in the formula.
+# - An odd d_model ends in a sine. The exponent is $2i/d_\text{model}$ with d_model as it is given.
+#
+# ```python
+# sinusoidal_encoding(2, 2)  # [[0, 1], [0.8415, 0.5403]]
+# sinusoidal_encoding(2, 3)  # [[0, 1, 0], [0.8415, 0.5403, 0.0022]]
+# ```
+
+# %% exercise="sinusoidal_encoding" source="attn_course.positions"
+
+# %% [markdown] exercise="add_positions"
+# The function below is meant to add to each position of x its row of a table. It runs, and with a batch of
+# one token it is even right. **Find its faults and mend them.**
+#
+# - `x`: float tensor (\*b, n, d_model), with any number of leading axes. It must not be changed.
+# - `table`: float tensor (max_len, d_model), a row for each position. It may be a trained one, so the
+#   gradient has to reach it.
+# - `offset`: a whole number, 0 or more: how many positions came before x. The first position of x is
+#   `offset`.
+# - Returns a new tensor of the shape of x. Every sequence gets the same rows. Nothing else is scaled: no
+#   $\sqrt{d_\text{model}}$ here.
+# - If a position has no row in the table: raise a `ValueError` with the numbers in its message.
+#
+# ```python
+# table = torch.tensor([[0.1], [0.2], [0.3], [0.4]])
+# add_positions(torch.zeros(2, 3, 1), table)            # [0.1, 0.2, 0.3] for both sequences
+# add_positions(torch.zeros(2, 1, 1), table, offset=2)  # [0.3] for both
+# add_positions(torch.zeros(2, 3, 1), table, offset=2)  # ValueError: position 4 has no row
+# ```
+#
+# Before you run the check, guess: which of the three lines would you suspect, and what would you call it
+# with to be sure?
+
+# %% exercise="add_positions"
+def add_positions(x, table, offset=0):
+    """Return x (*b, n, d_model) with the rows offset … offset + n − 1 of the table added."""
+    ### BEGIN SOLUTION
+    n, max_len = x.shape[-2], len(table)
+    if offset + n > max_len:
+        raise ValueError(f"{n} positions from {offset} on, but the table has {max_len} rows")
+    return x + table[offset : offset + n]
+    ### STUB
+    # rows = table[offset : len(x)]
+    # x += rows[:, None]
+    # return x
+    ### END SOLUTION
+
+
+# %% [markdown] exercise="apply_rope"
+# `apply_rope(x, positions, base=10000.0)` turns each pair of features by an angle that grows with its
+# position:
+#
+# $$(x_{2i},\ x_{2i+1}) \to (x_{2i}\cos\theta - x_{2i+1}\sin\theta,\ \ x_{2i}\sin\theta + x_{2i+1}\cos\theta)
+# \qquad \theta = pos \cdot \text{base}^{-2i/d}$$
+#
+# - `x`: float tensor (\*b, n, d), with any number of leading axes (batch, heads). It must not be changed.
+# - `positions`: integer tensor (n), the position of each row of x. They may begin anywhere, leap, and
+#   repeat.
+# - Returns a tensor of the shape and dtype of x. Neighbours are a pair: features $2i$ and $2i + 1$.
+# - An odd d: raise a `ValueError` that names it.
+# - Whatever the dtype of x, make the angles in float32 at least. The check looks at distant positions in
+#   half precision, too.
+#
+# ```python
+# x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+# apply_rope(x, torch.tensor([0, 1]))  # [[1, 0], [0.5403, 0.8415]]
+# ```
+
+# %% exercise="apply_rope" source="attn_course.positions"
+
+# %% [markdown] exercise="alibi_bias"
+# `alibi_bias(num_heads, n_query, n_key)` is what ALiBi adds to the scores: $-m_h\,|i - j|$.
+#
+# - `num_heads`, `n_query`, `n_key`: whole numbers, at least 1.
+# - Returns a float tensor (h, i, j). $i$ and $j$ are positions, and with fewer queries than keys the queries
+#   are the *last* ones: the last query stands at the last key. Keys ahead of a query count by their
+#   distance, too: the bias is no mask.
+# - Slopes: for h heads, h a power of two, $2^{-8/h}, 2^{-16/h}, …, 2^{-8}$. For other counts: all slopes of
+#   the next lower power of two $p$, and behind them the first, third, fifth, … of those of $2p$, as many as
+#   are missing.
+# - More queries than keys: raise a `ValueError` with both numbers.
+#
+# ```python
+# alibi_bias(2, 2, 2)  # [[[0, -1/16], [-1/16, 0]], [[0, -1/256], [-1/256, 0]]]
+# alibi_bias(2, 1, 2)  # [[[-1/16, 0]], [[-1/256, 0]]]
+# # slopes for three heads: 1/16, 1/256 (of two), and 1/4 (of four, the first)
+# ```
+
+# %% exercise="alibi_bias"
+def alibi_bias(num_heads, n_query, n_key):
+    """Return −slope · |i − j| for each head (h, i, j), the queries being the last positions."""
+    ### BEGIN SOLUTION
+    if n_query > n_key:
+        raise ValueError(f"{n_query} queries cannot be the last of {n_key} positions")
+    p = 2 ** (num_heads.bit_length() - 1)  # the next lower power of two
+    of_p, of_2p = (2.0 ** (-8 * torch.arange(1, count + 1) / count) for count in (p, 2 * p))
+    slopes = torch.cat([of_p, of_2p[::2]])[:num_heads]
+    key_position = torch.arange(n_key)
+    query_position = key_position[n_key - n_query :]
+    distance = (query_position[:, None] - key_position).abs()
+    return -einsum(slopes, distance.to(slopes.dtype), "h, i j -> h i j")
+    ### END SOLUTION
+
+
+# %% [markdown] exercise="relative_shift"
+# `relative_shift(shift, d_model)` is the matrix $M$ that moves every sinusoidal encoding on by `shift`
+# positions: with the encoding as a row vector to its left,
+#
+# $$PE_{pos}\,M = PE_{pos + \text{shift}} \qquad \text{for every } pos.$$
+#
+# - `shift`: a whole number. A negative one leads back; 0 changes nothing.
+# - `d_model`: a whole number, the width of the encoding of exercise 6.1: sine and cosine of a pair are
+#   neighbours, the base is 10000.
+# - Returns a float tensor (d_model, d_model). Each pair has a block (2, 2) on the diagonal, a rotation; all
+#   else is 0.
+# - An odd d_model: raise a `ValueError` that names it. A sine without its cosine cannot be moved on.
+#
+# ```python
+# sinusoidal_encoding(9, 4)[3] @ relative_shift(5, 4)  # sinusoidal_encoding(9, 4)[8]
+# relative_shift(0, 2)                                 # [[1, 0], [0, 1]]
+# ```
+
+# %% exercise="relative_shift" source="attn_course.positions"
