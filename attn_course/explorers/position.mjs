@@ -36,7 +36,7 @@ const learned = ({ table, d_model, max_len }) =>
     : vectors(1, LONGEST).slice(0, max_len).map((row) => row.slice(0, d_model).map((z) => z * Math.SQRT1_2));
 
 export function check(state) {
-  const { kind, d_model, base, num_heads, tokens } = state;
+  const { kind, n, d_model, base, num_heads, tokens } = state;
   const within = (name, low, high) => {
     const fits = Number.isInteger(state[name]) && state[name] >= low && state[name] <= high;
     return fits ? null : ["within", { name, low, high, got: state[name] }];
@@ -120,7 +120,8 @@ export function compute(state) {
     row: table[position], row_home: table[home],
     similarity: similarity(table, position, state),
     similarity_home: similarity(table, home, state),
-    attention: attend(state, now), attention_home: attend(state, places), attention_without: attend(state, null),
+    attention: attend(state, now, table), attention_home: attend(state, places, table),
+    attention_without: attend(state, null),
     lost: kind === "learned" ? now.filter((place) => place >= state.max_len) : [],
     beyond: Math.max(0, n - state.max_len),
   };
@@ -135,31 +136,26 @@ function similarity(table, from, { kind }) {
 }
 
 // The weights of the chosen token over all tokens; without places, by what they are alone.
-function attend(state, places) {
+function attend(state, places, table) {
   const { kind, token, d_model, num_heads, head, max_len } = state;
   if (places && kind === "learned" && places.some((place) => place >= max_len)) return places.map(() => NaN);
   const x = content(state);
-  const put = places ? x.map((vector, k) => withPlace(vector, places[k], state)) : x;
+  const put = places ? x.map((vector, k) => withPlace(vector, places[k], table, state)) : x;
   const slope = slopes(num_heads)[head];
   const bias = (k) => (places && kind === "alibi" ? -slope * Math.abs(places[token] - places[k]) : 0);
   return softmax(put.map((vector, k) => dot(put[token], vector) / Math.sqrt(d_model) + bias(k)));
 }
 
-function withPlace(vector, place, state) {
-  if (state.kind === "alibi") return vector;
-  if (state.kind === "rope") return turned(vector, place, state);
-  const wave = (d) => (d % 2 ? Math.cos : Math.sin)(angle(place, d, state));
-  const row = state.kind === "learned" ? learned(state)[place] : null;
-  return vector.map((feature, d) => feature + (row ? row[d] : wave(d)));
+function withPlace(vector, place, table, { kind }) {
+  if (kind === "alibi") return vector;
+  const row = table[place];
+  return kind === "rope" ? turned(vector, row) : vector.map((feature, d) => feature + row[d]);
 }
 
-// (x₂ᵢ cos θ − x₂ᵢ₊₁ sin θ, x₂ᵢ sin θ + x₂ᵢ₊₁ cos θ)
-const turned = (vector, place, state) =>
-  vector.map((feature, d) => {
-    const theta = angle(place, d, state);
-    const [cos, sin] = [Math.cos(theta), Math.sin(theta)];
-    return d % 2 ? vector[d - 1] * sin + feature * cos : feature * cos - vector[d + 1] * sin;
-  });
+// (x₂ᵢ cos θ − x₂ᵢ₊₁ sin θ, x₂ᵢ sin θ + x₂ᵢ₊₁ cos θ); a row holds (cos θ, sin θ) for each pair.
+const turned = (vector, row) =>
+  vector.map((feature, d) =>
+    d % 2 ? vector[d - 1] * row[d] + feature * row[d - 1] : feature * row[d] - vector[d + 1] * row[d + 1]);
 
 // -- in words ---------------------------------------------------------------------------
 
