@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from benchmarks import imports, scaling, utilisation
+from benchmarks import explorers, imports, scaling, utilisation
 from benchmarks.measure import compare
 from benchmarks.rows import ROWS, Row
 
@@ -35,6 +35,8 @@ def main(rounds: int, only: str) -> None:
             results += utilisation.rows(device, dtype, rounds)
     if only in "import attn_course":
         results += imports.rows(rounds)
+    if only in "explorer":
+        results += explorers.rows(rounds)
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     show(results, device)

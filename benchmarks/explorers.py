@@ -1,0 +1,187 @@
+"""How soon an explorer shows a step, in a real JupyterLab, beside `ipywidgets.interact`.
+
+The time runs from the key press as the page sees it to the first frame with other pixels.
+The peer draws the same curves with a new matplotlib figure for each step.
+"""
+
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+import nbformat
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "browser")]  # the tests' hand on a browser
+
+DRAGGED_MS = 3000
+
+PEER = """import ipywidgets, matplotlib.pyplot as plt, torch
+%matplotlib inline
+from attn_course.attention import softmax
+def draw(power=6):
+    query, key = torch.randn(2, 16, 2**power)
+    figure, panels = plt.subplots(1, 4, figsize=(9, 2.5))
+    for panel, scale in zip(panels, (1, 2**(-power / 2), 1, 2**(-power / 2))):
+        panel.imshow(softmax(query @ key.T * scale), vmin=0, vmax=1)
+    plt.show()
+ipywidgets.interact(draw, power=(0, 10));"""
+
+# Watches an output until its canvases or its picture differ from what they were at the key.
+ARM = """(root) => {
+    // a view without a canvas draws with elements
+    const drawn = root.querySelector("canvas, img") ? "canvas, img" : ".attn-ex";
+    const look = () => Array.from(root.querySelectorAll(drawn), (one) => {
+        if (drawn === ".attn-ex") return one.innerHTML;
+        if (one.tagName === "IMG") return one.complete ? one.src : "";
+        if (!one.width) return "";
+        const { data } = one.getContext("2d").getImageData(0, 0, one.width, one.height);
+        let sum = 0;
+        for (let k = 0; k < data.length; k += 37) sum = (sum * 31 + data[k]) >>> 0;
+        return String(sum);
+    }).join();
+    const probe = (globalThis.probe = { times: [], changes: 0, look });
+    root.addEventListener("keydown", () => {
+        const [start, before] = [performance.now(), look()];
+        const wait = () => {
+            const now = look();
+            if (now && now !== before) probe.times.push(performance.now() - start);
+            else requestAnimationFrame(wait);
+        };
+        requestAnimationFrame(wait);
+    }, { capture: true });
+}"""
+# Counts the frames with new pixels, from now on, while the pointer moves.
+DRAG = """(milliseconds) => {
+    const { look } = globalThis.probe;
+    let [last, changes] = [look(), 0];
+    const start = performance.now();
+    globalThis.rate = null;
+    const frame = () => {
+        const now = look();
+        if (now && now !== last) changes += 1;
+        last = now || last;
+        const passed = performance.now() - start;
+        if (passed < milliseconds) requestAnimationFrame(frame);
+        else globalThis.rate = (1000 * changes) / passed;
+    };
+    requestAnimationFrame(frame);
+}"""
+
+
+def rows(rounds: int) -> list[dict]:
+    """A row for the median step of each explorer, and one for updates while dragging."""
+    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+        return []
+    import attn_course.explorers as explorers
+
+    names = [name for name in explorers.__all__ if name not in ("Quiz", "Predict")]
+    steps, rates = _measured(names, rounds)
+    found = []
+    for name in names:
+        ratio = steps[name] / steps["interact"]
+        found.append(
+            _row(
+                f"{name}: key to new pixels",
+                ratio,
+                f"≤ 50 ms: {1000 * steps[name]:.0f} ms",
+                steps[name] <= 0.05,
+                steps[name],
+                steps["interact"],
+            )
+        )
+    rate = rates["ScalingExplorer"]
+    found.append(
+        _row(
+            "ScalingExplorer: time an update while dragging",
+            rates["interact"] / rate,
+            f"≥ 20 a second: {rate:.0f}",
+            rate >= 20,
+            1 / rate,
+            1 / rates["interact"],
+        )
+    )
+    return found
+
+
+def _row(name: str, ratio: float, reach: str, reached: bool, ours: float, peer: float) -> dict:
+    return {
+        "row": name,
+        "peer": "interact, a new figure a step",
+        "time_ratio": round(ratio, 3),
+        "memory_ratio": None,
+        "ours_seconds": ours,
+        "peer_seconds": peer,
+        "reach": reach,
+        "reached": reached,
+    }
+
+
+def _measured(names: list[str], rounds: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Seconds from a key to new pixels, and updates a second in a drag, by name."""
+    from chromium import launched
+    from lab_driver import Lab
+    from lab_server import serving
+
+    sources = {name: f"from attn_course.explorers import {name}\n{name}()" for name in names}
+    sources["interact"] = PEER
+    steps, rates = {}, {}
+    with tempfile.TemporaryDirectory() as scratch, launched() as browser:
+        folder = _course(Path(scratch) / "course", list(sources.values()))
+        with serving(folder, Path(scratch) / "home") as address:
+            page = browser.new_page(viewport={"width": 1280, "height": 900})
+            lab = Lab(page, *address)
+            lab.open("notebooks/bench.ipynb")
+            for number, name in enumerate(sources):
+                lab.run(number)
+                root = lab.cell(number).locator(".jp-OutputArea").first
+                steps[name] = _step(page, root, max(8, 3 * rounds))
+                rates[name] = _drag(page, root)
+    return steps, rates
+
+
+def _course(folder: Path, sources: list[str]) -> Path:
+    (folder / "notebooks").mkdir(parents=True)
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    shutil.copy(ROOT / "notebooks" / "00_start_here.ipynb", folder / "notebooks")
+    python = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata=python)
+    nbformat.write(notebook, folder / "notebooks" / "bench.ipynb")
+    return folder
+
+
+def _step(page, root, presses: int) -> float:
+    control = root.locator("input, [role=slider], [tabindex='0'], select").first
+    control.wait_for()
+    root.locator("canvas, img, td").first.wait_for()
+    page.wait_for_timeout(1000)
+    root.evaluate(ARM)
+    control.focus()
+    for press in range(presses):
+        page.keyboard.press("ArrowRight" if press // 4 % 2 == 0 else "ArrowLeft")
+        page.wait_for_timeout(400)
+    times = page.evaluate("probe.times")
+    if not times:
+        shown = root.locator(".attn-ex, .widget-interact").first.get_attribute("class")
+        raise RuntimeError(f"no key press changed a pixel: {shown}, {root.inner_text()[:200]}")
+    return median(times) / 1000
+
+
+def _drag(page, root) -> float:
+    """Pixels' changes a second while the pointer drags the slider to and fro."""
+    slider = root.locator("input[type=range], .noUi-handle").first
+    if not slider.count():
+        return 0.0
+    box = slider.bounding_box()
+    left, y = box["x"] + 4, box["y"] + box["height"] / 2
+    page.mouse.move(left, y)
+    page.mouse.down()
+    page.evaluate(DRAG, DRAGGED_MS)
+    for move in range(DRAGGED_MS // 16):
+        page.mouse.move(left + 140 * abs((move % 40) / 20 - 1), y)
+        page.wait_for_timeout(8)
+    page.mouse.up()
+    page.wait_for_function("globalThis.rate !== null")
+    return max(page.evaluate("globalThis.rate"), 1000 / DRAGGED_MS)  # none at all: at most one
