@@ -82,6 +82,13 @@ def per_query(num_heads, n_query, n_key):
     return alibi_bias(num_heads, n_query, n_key).softmax(dim=-1)
 
 
+def signed_and_halved(num_heads, n_query, n_key):
+    refuse(n_query, n_key)
+    slopes = 1 / 2 ** torch.arange(1, num_heads + 1)
+    at = torch.arange(n_key)
+    return slopes[:, None, None] * (at - at[n_key - n_query :, None])
+
+
 RIGHT = {"alibi_bias": [as_published, by_loops, rows_of_a_square, in_float64]}
 WRONG = {
     "alibi_bias": [
@@ -90,10 +97,13 @@ WRONG = {
         (square_over_queries, "square-by-queries", "keys may be more"),
         (causal, "future-hidden", "no mask"),
         (keys_only, "key-position-alone", "equal within a row"),
-        (per_query, None, "−slope"),
+        (per_query, None, "own position"),
         (lambda h, i, j: -alibi_bias(h, i, j), "sign", "favoured"),
         (lambda h, i, j: alibi_bias(h, i, j).T, "heads-last", "last axis"),
-        (lambda h, i, j: 2 * alibi_bias(h, i, j), None, "2 times"),
+        (lambda h, i, j: 2 * alibi_bias(h, i, j), None, "slopes are not", "1/8, 1/128", "2 times"),
+        (lambda h, i, j: alibi_bias(2 * h, i, j)[:h], None, "slopes are not"),
+        (signed_and_halved, None, "different biases"),
+        (lambda h, i, j: -2 * alibi_bias(h, i, j), "sign", "favoured"),
         (lambda h, i, j: alibi_bias(8, i, j)[:h], "slopes-of-eight-heads", "eight heads"),
         (lambda h, i, j: alibi_bias(h, i, j).long(), None, "torch.int64"),
     ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from torch import Generator
+import torch
+from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch06_alibi_mistakes import MISTAKES
-from attn_course.checks.exercise import Exercise, Output, Stage
+from attn_course.checks.compare import number
+from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage
 from attn_course.checks.refusals import not_refused, refusal
 from attn_course.positions import alibi_bias
 
@@ -32,6 +34,39 @@ def draw_too_many(rng: Generator) -> Iterator[tuple]:
     yield from ((2, 3, 2), (4, 5, 1))
 
 
+def read_square(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Tell signs, sides and slopes apart, from two positions that see each other."""
+    for (num_heads, n_query, n_key), actual, expected in (
+        (case.args, case.actual, case.expected) for case in seen
+    ):
+        if n_query != n_key or n_query < 2:
+            continue
+        own, back, ahead = (actual[:, i, j].double() for i, j in ((0, 0), (1, 0), (0, 1)))
+        if bool((own != 0).any()):
+            return Diagnosis("A query has a bias at its own position: |i − j| is 0 there.")
+        if not torch.allclose(back, ahead):
+            return Diagnosis(
+                "One position behind and one ahead have different biases. The distance is |i − j|, "
+                "the same on both sides."
+            )
+        if bool((back > 0).all()):
+            return Diagnosis(_SIGN.message, _SIGN.id)
+        wrong = (back - expected[:, 1, 0]).abs() > 1e-4 * back.abs()
+        if bool(wrong.any()) and num_heads <= 8:
+            return Diagnosis(
+                f"The signs are right, the slopes are not: with {num_heads} heads yours are "
+                f"{_fractions(-back)}, expected {_fractions(-expected[:, 1, 0])}."
+            )
+    return None
+
+
+_SIGN = next(mistake for mistake in MISTAKES if mistake.id == "sign")
+
+
+def _fractions(slopes: Tensor) -> str:
+    return ", ".join(f"1/{number(1 / slope)}" if slope else "0" for slope in slopes.tolist())
+
+
 EXERCISE = Exercise(
     number="6.4",
     reference=alibi_bias,
@@ -45,6 +80,7 @@ EXERCISE = Exercise(
             "square",
             draw_square,
             "The bias should be −slope · |i − j|, with a slope for each head.",
+            diagnose=read_square,
         ),
         Stage(
             "fewer queries than keys",

@@ -217,7 +217,11 @@ MISTAKES = (
         "stands at the features 2i and 2i + 1. (Both layouts are in use; weights trained with one "
         "do not fit the other.)",
         version(join=concatenated),
-        also=(lambda n, d: version(join=lambda s, c, d: torch.cat([s, c], dim=-1))(n, d),),
+        also=(
+            lambda n, d: version(join=lambda s, c, d: torch.cat([s, c], dim=-1))(n, d),
+            version(lambda even, d: paper(even / 2, d), join=concatenated),
+            version(lambda even, d: paper(2 * even, d), join=concatenated),
+        ),
     ),
     Mistake(
         "only-sines",
