@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from attn_course.explorers.heads import HeadsExplorer
+    from attn_course.explorers.mask import MaskExplorer
     from attn_course.explorers.position import PositionExplorer
     from attn_course.explorers.predict import Predict
     from attn_course.explorers.quiz import Quiz
@@ -21,6 +22,7 @@ _HOMES = {
     "AttentionViewer": "attn_course.explorers.viewer",
     "HeadsExplorer": "attn_course.explorers.heads",
     "PositionExplorer": "attn_course.explorers.position",
+    "MaskExplorer": "attn_course.explorers.mask",
     "Predict": "attn_course.explorers.predict",
     "Quiz": "attn_course.explorers.quiz",
     "ScalingExplorer": "attn_course.explorers.scaling",
@@ -30,6 +32,7 @@ __all__ = [
     "AttentionStepper",
     "AttentionViewer",
     "HeadsExplorer",
+    "MaskExplorer",
     "PositionExplorer",
     "Predict",
     "Quiz",

@@ -63,11 +63,14 @@ export class HeatMap extends Surface {
   /**
    * rows, columns: names of the axes. onPoint(i, j): the cursor moved there, by arrow key
    * or pointer. onPick(i, j): clicked, or Enter. Without either the map takes no focus.
+   * onPaint(i, j, begins): in place of onPick, also for each cell that a pressed mouse meets.
    */
-  constructor(ui, { label, rows, columns, height = 16, onPoint, onPick }) {
+  constructor(ui, { label, rows, columns, height = 16, onPoint, onPick, onPaint }) {
     super(ui, label, height, (...all) => this.drawMap(...all));
     Object.assign(this, { name: label, rows, columns, onPoint, onPick, cursor: null });
-    if (onPoint || onPick) this.takeKeys();
+    if (onPaint) this.onPick = (i, j) => onPaint(i, j, true);
+    if (onPoint || this.onPick) this.takeKeys();
+    if (onPaint) this.takeStrokes(onPaint);
   }
 
   /**
@@ -116,22 +119,42 @@ export class HeatMap extends Surface {
       else return;
       event.preventDefault();
     });
-    const under = (event) => {
-      const { left, top, width, height, rows, columns } = this.area ?? {};
-      const j = Math.floor(((event.offsetX - left) / width) * columns);
-      const i = Math.floor(((event.offsetY - top) / height) * rows);
-      return i >= 0 && j >= 0 && i < rows && j < columns ? [i, j] : null;
-    };
     ui.listen(canvas, "pointermove", (event) => {
-      const at = under(event);
+      const at = this.under(event);
       if (at && this.onPoint && String(at) !== String(this.cursor)) this.point(...at);
     });
     ui.listen(canvas, "click", (event) => {
-      const at = under(event);
+      const at = this.under(event);
       if (!at) return;
       this.point(...at);
-      this.onPick?.(...at);
+      if (!this.stroked) this.onPick?.(...at);
+      this.stroked = null;
     });
+  }
+
+  // A finger that moves scrolls the page: it paints by taps alone.
+  takeStrokes(onPaint) {
+    const paint = (event, begins) => {
+      const at = this.under(event);
+      if (!at || String(at) === this.stroked) return;
+      this.stroked = String(at);
+      onPaint(...at, begins);
+    };
+    this.ui.listen(this.canvas, "pointerdown", (event) => {
+      this.stroked = null;
+      if (event.pointerType !== "touch" && event.button === 0) paint(event, true);
+    });
+    this.ui.listen(this.canvas, "pointermove", (event) => {
+      if (this.stroked && event.buttons & 1) paint(event, false);
+    });
+  }
+
+  /** The cell under the pointer, or null. */
+  under(event) {
+    const { left, top, width, height, rows, columns } = this.area ?? {};
+    const j = Math.floor(((event.offsetX - left) / width) * columns);
+    const i = Math.floor(((event.offsetY - top) / height) * rows);
+    return i >= 0 && j >= 0 && i < rows && j < columns ? [i, j] : null;
   }
 
   point(i, j) {
@@ -200,14 +223,16 @@ export class HeatMap extends Surface {
     const { left, top, rows, columns } = this.area;
     const { values, seen } = this.data;
     const fits = cell > 2.3 * this.em;
+    const hidden = [];
     for (let i = 0; i < rows; i++) {
       for (let j = 0; j < columns; j++) {
         const [x, y] = [left + j * cell, top + i * cell];
-        if (seen && !seen(i, j)) hatch(pen, x, y, cell, colours);
+        if (seen && !seen(i, j)) hidden.push([x, y]);
         else if (Number.isNaN(values[i][j])) unknown(pen, x, y, cell, colours);
         else if (!drawn) this.drawCell(pen, x, y, cell, values[i][j], fits);
       }
     }
+    hatch(pen, hidden, cell, colours);
   }
 
   drawCell(pen, x, y, cell, value, fits) {
@@ -304,14 +329,17 @@ export function canvasOf(image) {
   return canvas;
 }
 
-function hatch(pen, x, y, cell, colours) {
+// All hidden cells in one stroke: a stroke for each of thousands would take several frames.
+function hatch(pen, places, cell, colours) {
   pen.fillStyle = colours.faint;
-  pen.fillRect(x, y, cell, cell);
   pen.strokeStyle = colours.line;
   pen.lineWidth = 1;
   pen.beginPath();
-  pen.moveTo(x, y + cell);
-  pen.lineTo(x + cell, y);
+  for (const [x, y] of places) {
+    pen.fillRect(x, y, cell, cell);
+    pen.moveTo(x, y + cell);
+    pen.lineTo(x + cell, y);
+  }
   pen.stroke();
 }
 

@@ -218,7 +218,7 @@ def _fixed(value: float) -> str:
 
 def _count(data: Any) -> int:
     """How many rows data has; what has none is refused when it is taken."""
-    return len(data) if hasattr(data, "__len__") else 0
+    return len(data) if hasattr(data, "__len__") and getattr(data, "ndim", 1) > 0 else 0
 
 
 def _numbered(count: int) -> list[str]:
