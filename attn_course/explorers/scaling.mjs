@@ -5,20 +5,19 @@ import { Plot } from "./charts.mjs";
 
 const N = 16; // queries, and keys, of the random draw
 const WIDEST = 1024;
+const MEASURES = ["spread", "entropy", "gradient"];
 
-let drawn = { seed: null };
+// The vectors, and what was measured on them: a step along d_k needs neither again.
+let kept = { of: null };
 
 // One draw of the widest vectors: d_k takes their first features, so that a step of the
 // slider adds features and leaves the others as they were.
 function vectors({ seed, query, key }) {
   if (query) return { query: toNumbers(query), key: toNumbers(key) };
-  if (drawn.seed !== seed) {
-    const numbers = normals(seed, 2 * N * WIDEST);
-    const row = (i) => numbers.slice(i * WIDEST, (i + 1) * WIDEST);
-    const rows = (from) => Array.from({ length: N }, (_, i) => row(from + i));
-    drawn = { seed, query: rows(0), key: rows(N) };
-  }
-  return drawn;
+  const numbers = normals(seed, 2 * N * WIDEST);
+  const row = (i) => numbers.slice(i * WIDEST, (i + 1) * WIDEST);
+  const rows = (from) => Array.from({ length: N }, (_, i) => row(from + i));
+  return { query: rows(0), key: rows(N) };
 }
 
 /** The values of d_k that the slider offers. */
@@ -37,18 +36,25 @@ export function check(state) {
 
 /** Spread, entropy, gradient over d_k, for scores that are scaled and that are not. */
 export function compute(state) {
-  const { query, key } = vectors(state);
-  const sizes = allowed(state);
-  const runs = { scaled: sizes.map((d) => 1 / Math.sqrt(d)), unscaled: sizes.map(() => 1) };
+  const of = state.query ?? state.seed;
+  if (kept.of !== of || kept.key !== state.key) {
+    kept = { of, key: state.key, ...curves(vectors(state), allowed(state)) };
+  }
+  const { sizes, scaled, unscaled } = kept;
   const numbers = { sizes, at: sizes.indexOf(state.d_k) };
-  for (const [name, scales] of Object.entries(runs)) {
-    const all = sizes.map((d, at) => measured(query, key, d, scales[at]));
-    for (const what of ["spread", "entropy", "gradient"]) {
-      numbers[`${name}_${what}`] = all.map((one) => one[what]);
-    }
+  for (const [name, all] of Object.entries({ scaled, unscaled })) {
+    for (const what of MEASURES) numbers[`${name}_${what}`] = all.map((one) => one[what]);
     numbers[`${name}_weights`] = all[numbers.at].weights;
   }
   return numbers;
+}
+
+function curves({ query, key }, sizes) {
+  return {
+    sizes,
+    scaled: sizes.map((d_k) => measured(query, key, d_k, 1 / Math.sqrt(d_k))),
+    unscaled: sizes.map((d_k) => measured(query, key, d_k, 1)),
+  };
 }
 
 function measured(query, key, d_k, scale) {
@@ -91,14 +97,13 @@ export function describe(numbers, { d_k }, t) {
 }
 
 export function tables(numbers, { d_k }, t) {
-  const measures = ["spread", "entropy", "gradient"];
   return [
     {
       title: `${t("weights")}, d_k = ${d_k}`,
       columns: [t("key_axis"), t("unscaled"), t("scaled")],
       rows: numbers.scaled_weights.map((w, j) => [String(j), numbers.unscaled_weights[j], w]),
     },
-    ...measures.map((what) => ({
+    ...MEASURES.map((what) => ({
       title: t(what),
       columns: [t("d_k"), t("unscaled"), t("scaled")],
       rows: numbers.sizes.map((d, at) => [
@@ -116,14 +121,14 @@ export function view(ui) {
   const weights = new Plot(ui, {
     label: t("weights"), x: { label: t("key_axis") }, y: { label: t("weight"), low: 0, high: 1 },
   });
-  const curves = ["spread", "entropy", "gradient"].map((what) => {
+  const plots = MEASURES.map((what) => {
     const log = what === "spread";
     return new Plot(ui, { label: t(what), x: { label: t("d_k"), log: true }, y: { label: t(what), log } });
   });
   ui.body.append(
     ui.row(slider, redraw),
     ui.group(t("weights"), weights.element),
-    ui.row(...curves.map((curve) => curve.element)),
+    ui.row(...plots.map((plot) => plot.element)),
   );
   return (numbers, { d_k }) => {
     const names = ["unscaled", "scaled"];
@@ -131,11 +136,11 @@ export function view(ui) {
       bars: names.map((name) => ({ name: t(name), ys: numbers[`${name}_weights`] })),
       xLabels: numbers.scaled_weights.map((_, j) => String(j)),
     });
-    ["spread", "entropy", "gradient"].forEach((what, k) => {
+    MEASURES.forEach((what, k) => {
       const lines = names.map((name) => ({
         name: t(name), xs: numbers.sizes, ys: numbers[`${name}_${what}`],
       }));
-      curves[k].show({ lines, marker: d_k });
+      plots[k].show({ lines, marker: d_k });
     });
   };
 }
