@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from attn_course.grading.feedback import told
 from attn_course.grading.record import Record
 
 
@@ -19,7 +20,7 @@ def results_json(record: Record, student: str) -> str:
             # points of an optional exercise come on top of what can be reached
             "max_score": 0 if (v.chapter, v.exercise) in record.optional else v.max_points,
             "status": "passed" if v.status == "ok" else "failed",
-            "output": f"{v.status}. {v.message}".strip(),
+            "output": f"{v.status}. {told(v)}".strip(),
             "output_format": "text",
             "visibility": "visible",
         }

@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from attn_course.grading import review
 from attn_course.grading.csvs import chapter_title
+from attn_course.grading.feedback import told
 from attn_course.grading.record import Record
 from attn_course.grading.records import STATUSES
 from attn_course.grading.text import slug
@@ -80,5 +81,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["number"] = lambda value: f"{value:.2f}".rstrip("0").rstrip(".")
+    environment.filters["told"] = told
     environment.filters["chapter"] = chapter_title
     return environment

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from attn_course.checks import examine, get
 from attn_course.grading import csvs, pages, review
+from attn_course.grading.feedback import told
+from attn_course.grading.gradescope import results_json
 from attn_course.grading.names import Sender
 from attn_course.grading.plan import File, Plan
 from attn_course.grading.record import Record, make_record
@@ -169,7 +172,7 @@ def test_everything_of_a_student_s_is_escaped():
         verdict("twin", status="wrong", mistake=HTML, message=HTML, detail=detail),
     )
     page = pages.feedback_page(nasty, HTML, "03")
-    assert assert_harmless(page).text.count(HTML) == 10  # title, name, and eight fields
+    assert assert_harmless(page).text.count(HTML) == 9  # title, name, and seven fields
     assert assert_harmless(pages.report_page(nasty)).text.count(HTML) > 5
     assert "49" not in page
 
@@ -282,3 +285,41 @@ def test_what_an_executor_hands_over_can_always_be_written(tmp_path):
     detail = {"code": "\ud800", "output": "\x1b[31m\x00" * 9, 3: ("a", float("nan"))}
     write_reports(record(verdict("ann", status="wrong", message="\ud800", detail=detail)), tmp_path)
     assert "\x1b" not in (tmp_path / "feedback" / "ann" / "03.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Right on all 15 probes.", "Right on all 15 probes."),
+        (
+            "There is none.\nWith query = [[1, 0]], word = 'a: b', n = 3: `output` is wrong.\n"
+            "Yours: output = [[0.73]]\nExpected: output = [[0.66]]",
+            "There is none.\nOn inputs drawn for grading: `output` is wrong.",
+        ),
+        ("With ids = [1, 2]", "Wrong on some inputs."),
+        (
+            "With x = (2, 3): it did not end: is there a loop?",
+            "On inputs drawn for grading: it did not end: is there a loop?",
+        ),
+    ],
+)
+def test_a_student_is_not_told_the_hidden_inputs(message, expected):
+    row = verdict("ann", status="wrong", message=message, detail={"output": "hidden 0.123"})
+    table = record(row)
+    page = Tags(pages.feedback_page(table, "ann", "03")).text
+    (test,) = json.loads(results_json(table, "ann"))["tests"]
+    assert expected in page
+    assert test["output"] == f"wrong. {expected}"
+    for hidden in ("[[1, 0]]", "0.73", "0.66", "0.123", "a: b"):
+        assert hidden not in page
+
+
+@pytest.mark.parametrize("exercise", [task.name for task in TASKS])
+def test_no_message_of_a_known_mistake_tells_inputs_either(exercise):
+    entry = get(exercise)
+    versions = [mistake.answer for mistake in entry.mistakes[::5] if mistake.answer]
+    assert versions
+    for version in versions:
+        report = examine(version, entry, seed=5)
+        text = told(verdict("ann", status="wrong", message=report.message))
+        assert not re.search(r"= \[|Yours|Expected: ", text), text
