@@ -227,7 +227,10 @@ function bill(ui) {
     row.append(make("th", { scope: "row", textContent: ui.t(word) }));
     return [row.insertCell(), row.insertCell()];
   });
-  return [table, (numbers, { num_heads }) => {
+  const place = make("div", { className: "scroll", tabIndex: 0, role: "region" }); // for large text
+  place.setAttribute("aria-label", ui.t("costs"));
+  place.append(table);
+  return [place, (numbers, { num_heads }) => {
     titles[2].textContent = ui.t("these_heads", { num_heads });
     costs(numbers).forEach(([, both], k) => both.forEach((count, at) => {
       lines[k][at].textContent = Number.isNaN(count) ? "–" : whole(count);
