@@ -1,0 +1,177 @@
+"""Chapter 05's views: what attention holds in memory, and the learner's own module explored."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import torch
+from matplotlib.axes import Axes
+from torch import nn
+
+from attn_course.memory import AttentionMemory, attention_memory
+from attn_course.multihead import MultiHeadAttention, attention_pairs, copy_pairs
+from attn_course.plots import Choices, LiveFigure, live_figure
+from attn_course.plots.picture import COLOURS
+
+D_MODEL = 512
+HEADS = [1, 2, 4, 8, 16, 32]
+LENGTHS = [64, 128, 256, 512, 1024, 2048, 4096]
+PARTS = ("parameters", "projected", "merged", "weights")
+
+Account = Callable[[int, int, int], Any]
+
+
+class Words(str):
+    """Text that a notebook shows without quotation marks."""
+
+    def __repr__(self) -> str:
+        """Return the text itself."""
+        return str(self)
+
+
+def memory_view() -> LiveFigure:
+    """Return the view of what attention holds in memory, by heads, length and kernel."""
+    return live_figure(
+        _draw_memory,
+        alt="Four bars on a logarithmic scale: the bytes of parameters, of queries, keys and "
+        "values, of the merged heads, and of the weights. Only the last changes with the number "
+        "of heads, and it grows fastest with the length.",
+        size=(7.0, 3.6),
+        heads=Choices("heads", HEADS, start=8),
+        n=Choices("n", LENGTHS, start=512),
+        weights=Choices("weights", ["built", "never built"], start="built"),
+    )
+
+
+def own_memory_view(account: Account) -> LiveFigure:
+    """Return the same view with the learner's own account as bars, the course's as circles.
+
+    account: called as account(d_model, num_heads, n). Give a lambda that looks the learner's
+        function up by its name, and the view follows each new version of it. What it raises
+        or gets wrong is said under the picture, and never raised.
+    """
+    return live_figure(
+        lambda axes: _draw_own(account, axes),
+        alt="Bars: the bytes that your function gives for parameters, queries, keys and values, "
+        "merged heads, and weights. Circles: those of the course.",
+        size=(7.0, 3.6),
+        heads=Choices("heads", HEADS, start=8),
+        n=Choices("n", LENGTHS, start=512),
+    )
+
+
+def own_heads_explorer(make: Callable[[int, int], nn.Module], num_heads: int = 4) -> Any:
+    """Return HeadsExplorer on a module of the learner's, or words on why there is none yet.
+
+    make: called as make(d_model, num_heads).
+    """
+    from attn_course.explorers import HeadsExplorer
+
+    def explore() -> Any:
+        x = torch.randn(8, 24, generator=torch.Generator().manual_seed(0))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            module = make(24, num_heads)
+        return HeadsExplorer(module, x, [f"token {j}" for j in range(8)])
+
+    return _guarded(explore)
+
+
+def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
+    """Say how far a module is from `nn.MultiheadAttention` with the same weights.
+
+    make: called as make(d_model, num_heads); its W_q, W_k, W_v and W_o get PyTorch's weights.
+    """
+
+    def compare() -> Words:
+        rng = torch.Generator().manual_seed(0)
+        query, memory = torch.randn(2, 3, 24, generator=rng), torch.randn(2, 5, 24, generator=rng)
+        mask = torch.rand(3, 5, generator=rng) < 0.6
+        mask[:, 0] = True
+        with torch.random.fork_rng(devices=[]), torch.no_grad():
+            torch.manual_seed(0)
+            theirs, yours = nn.MultiheadAttention(24, 4, batch_first=True), make(24, 4)
+            copy_pairs(attention_pairs(cast(MultiHeadAttention, yours), theirs))
+            # there True hides, and the weights are averaged unless it is told otherwise
+            expected = theirs(query, memory, memory, attn_mask=~mask, average_attn_weights=False)
+            found = yours(query, memory, memory, mask)
+        apart = max(float((f - e).abs().max()) for f, e in zip(found, expected, strict=True))
+        if apart < 1e-5:
+            return Words("With its weights, your module agrees with nn.MultiheadAttention.")
+        return Words(f"With its weights, your module differs by up to {apart:.2g}.")
+
+    return _guarded(compare)
+
+
+def _guarded(show: Callable[[], Any]) -> Any:
+    """What `show` gives, or words on what the learner's module raised in it."""
+    try:
+        return show()
+    except NotImplementedError:
+        return Words("Your module is not written yet. Write it, run its cell, then this one.")
+    except Exception as error:  # the learner's code may raise anything, and sees it here
+        told = f"Your module could not be run. {type(error).__name__}: {error}"
+        return Words(f"{told}. The check above names the cause.")
+
+
+def _draw_memory(axes: Axes):
+    bars = _empty_bars(axes)
+
+    def update(heads: int, n: int, weights: str) -> str:
+        found = attention_memory(D_MODEL, heads, n, fused=weights == "never built")
+        _set_heights(bars, found)
+        return (
+            f"{heads} heads of {D_MODEL // heads} features, n = {n}: activations "
+            f"{found.activations / 2**20:.1f} MiB, {found.weights / found.activations:.0%} of "
+            "them attention weights."
+        )
+
+    return update
+
+
+def _draw_own(account: Account, axes: Axes):
+    bars = _empty_bars(axes)
+    bars.set_label("yours")
+    (circles,) = axes.plot(
+        range(len(PARTS)), [1.0] * len(PARTS), "o", mfc="none", color=COLOURS[1], label="course's"
+    )
+    axes.legend(frameon=False)
+
+    def update(heads: int, n: int) -> str:
+        expected = attention_memory(D_MODEL, heads, n)
+        circles.set_ydata([getattr(expected, part) for part in PARTS])
+        for bar in bars:
+            bar.set_height(0.0)
+        try:
+            found = account(D_MODEL, heads, n)
+            numbers = {part: float(getattr(found, part)) for part in PARTS}
+        except Exception as error:  # the learner's code may raise anything, and sees it here
+            return _told(error)
+        for bar, part in zip(bars, PARTS, strict=True):
+            bar.set_height(max(numbers[part], 0.0))
+        wrong = [part for part in PARTS if numbers[part] != getattr(expected, part)]
+        if wrong:
+            return f"Yours differs from the course's in: {', '.join(wrong)}."
+        return f"Yours agrees with the course's: weights {expected.weights / 2**20:.1f} MiB."
+
+    return update
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, NotImplementedError):
+        return "Your function is not written yet. Write it, run its cell, and move a slider."
+    if isinstance(error, NameError):
+        return f"{error}: run the cell of your function first, then move a slider."
+    if isinstance(error, AttributeError):
+        return f"Your function must return an AttentionMemory with four numbers. {error}."
+    return f"Your function raised {type(error).__name__}: {error}"
+
+
+def _empty_bars(axes: Axes) -> Any:
+    axes.set_yscale("log")
+    axes.set(ylim=(1e4, 1e10), ylabel="bytes")
+    return axes.bar(PARTS, [1.0] * len(PARTS), color=COLOURS[0])
+
+
+def _set_heights(bars: Any, found: AttentionMemory) -> None:
+    for bar, part in zip(bars, PARTS, strict=True):
+        bar.set_height(getattr(found, part))
