@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from attn_course.grading import review
 from attn_course.grading.csvs import chapter_title
@@ -82,5 +84,11 @@ def _environment() -> Environment:
     )
     environment.filters["number"] = lambda value: f"{value:.2f}".rstrip("0").rstrip(".")
     environment.filters["told"] = told
+    environment.filters["code"] = _with_code
     environment.filters["chapter"] = chapter_title
     return environment
+
+
+def _with_code(text: str) -> Markup:
+    """The text, escaped, with what stands between backticks as code."""
+    return Markup(re.sub(r"`([^`\n]+)`", r"<code>\1</code>", str(escape(text))))

@@ -71,19 +71,8 @@ def cases(record: Record) -> list[Case]:
     found = [
         case for key, rows in record.by_submission.items() for case in _cases(record, key, rows)
     ]
-    found += [
-        Case(
-            "",
-            chapter,
-            "",
-            (
-                f"only {handed_in} of {len(record.students)} handed this chapter in; "
-                "if it was not asked for, grade with --chapter",
-            ),
-        )
-        for chapter in record.chapters
-        if 0 < (handed_in := _handed_in(record, chapter)) <= _SMALL_SHARE * len(record.students)
-    ]
+    found += _rare_chapters(record)
+    found += _unread_beside_graded(record)
     return sorted(found, key=lambda case: (case.student, case.chapter, case.exercise))
 
 
@@ -131,6 +120,30 @@ def groups(rows: list[Verdict]) -> list[Group]:
     return sorted(found, key=lambda group: (-len(group.students), group.students))
 
 
+def _rare_chapters(record: Record) -> list[Case]:
+    students = len(record.students)
+    counted = {chapter: _handed_in(record, chapter) for chapter in record.chapters}
+    return [
+        Case("", chapter, "", (
+            f"only {n} of {students} handed this chapter in; if it was not asked for, grade "
+            "with --chapter",
+        ))
+        for chapter, n in counted.items()
+        if 0 < n <= _SMALL_SHARE * students
+    ]  # fmt: skip
+
+
+def _unread_beside_graded(record: Record) -> list[Case]:
+    """Files that were of no use, of students who have another one that was."""
+    files = record.data["files"]
+    graded = {file["student"] for file in files if file["fate"] == "graded"}
+    return [
+        Case(file["student"], "", "", (f"{file['path']}: {file['fate']}, {file['reason']}",))
+        for file in files
+        if file["fate"] in ("corrupt", "unmatched") and file["student"] in graded
+    ]
+
+
 def _cases(record: Record, key: tuple[str, str], rows: list[Verdict]) -> list[Case]:
     student, chapter = key
     found = []
@@ -138,15 +151,13 @@ def _cases(record: Record, key: tuple[str, str], rows: list[Verdict]) -> list[Ca
     if len(whole) == 1 and all(row.status == rows[0].status for row in rows):
         return [Case(student, chapter, "", (f"{rows[0].status}: {whole.pop()}",))]
     for row in rows:
-        reasons = [str(reason) for reason in row.detail.get("human", ())]
+        reasons = [str(reason).rstrip(".") for reason in row.detail.get("human", ())]
         if row.status in _ALWAYS:
             reasons.append(f"{row.status}: {_ALWAYS[row.status]}")
         if row.status == "wrong" and row.mistake is None:
             reasons.append("wrong, and no known mistake explains it")
         if reasons:
             found.append(Case(student, chapter, row.exercise, tuple(reasons)))
-    if notes := record.notes(student, chapter):
-        found.append(Case(student, chapter, "", tuple(f"tolerated: {note}" for note in notes)))
     return found
 
 
