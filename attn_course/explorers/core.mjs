@@ -502,7 +502,7 @@ const STYLE = `
 @media (max-width: 40em) { .attn-ex .caption { min-height: 8.4em; } }
 .attn-ex .spoken { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .attn-ex .scroll { overflow: auto; max-height: 24em; margin: .4em 0; }
-.attn-ex table { border-collapse: collapse; color: var(--ink); background: var(--paper); font-size: .9em; }
+.attn-ex table { overflow-wrap: normal; border-collapse: collapse; color: var(--ink); background: var(--paper); font-size: .9em; }
 .attn-ex caption { text-align: left; font-weight: 600; }
 .attn-ex th, .attn-ex td { border: 1px solid var(--line); padding: .15em .5em; text-align: right; background: var(--paper); }
 .attn-ex code { font-family: ui-monospace, monospace; background: none; color: inherit; }

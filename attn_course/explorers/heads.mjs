@@ -214,7 +214,6 @@ function path(ui) {
 
 function bill(ui) {
   const table = make("table");
-  table.style.overflowWrap = "normal"; // a number broken in two reads as two
   const head = table.createTHead().insertRow();
   const titles = ["cost", "one_head", "these_heads"].map((word) => {
     const cell = make("th", { scope: "col", textContent: ui.t(word) });
@@ -227,7 +226,7 @@ function bill(ui) {
     row.append(make("th", { scope: "row", textContent: ui.t(word) }));
     return [row.insertCell(), row.insertCell()];
   });
-  const place = make("div", { className: "scroll", tabIndex: 0, role: "region" }); // for large text
+  const place = make("div", { className: "scroll", tabIndex: 0, role: "group" }); // for large text
   place.setAttribute("aria-label", ui.t("costs"));
   place.append(table);
   return [place, (numbers, { num_heads }) => {
