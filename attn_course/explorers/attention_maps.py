@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from math import ceil
+from math import ceil, prod
 from typing import Any
 
 import numpy as np
@@ -104,6 +104,7 @@ def sentences_of(maps: Any, tokens: Any = None, key_tokens: Any = None) -> list[
         _check_sizes(kind, layers, count)
     queries = _for_each(tokens, count, "tokens")
     keys = _for_each(key_tokens, count, "key_tokens")
+    check_amount(sum(layer.size for layers in kinds.values() for layer in layers))
     sentences = []
     for number, (ours, theirs) in enumerate(zip(queries, keys, strict=True)):
         groups = []
@@ -112,13 +113,16 @@ def sentences_of(maps: Any, tokens: Any = None, key_tokens: Any = None) -> list[
             arrays = [_cut(layer[number], rows, columns, kind, count > 1) for layer in layers]
             groups.append(_group(kind, arrays, rows, columns))
         sentences.append({"name": _name(groups[-1]["rows"]), "groups": groups})
-    check_amount(sentences)
     return sentences
 
 
-def check_amount(sentences: Sequence[Mapping[str, Any]]) -> None:
-    """Raise TraitError if there are more weights than a page should be asked to hold."""
-    total = sum(int(np.prod(group["shape"])) for one in sentences for group in one["groups"])
+def amount(sentences: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many weights packed sentences have."""
+    return sum(prod(group["shape"]) for one in sentences for group in one["groups"])
+
+
+def check_amount(total: int) -> None:
+    """Raise TraitError for more weights than a page should be asked to hold."""
     if total > MAX_WEIGHTS:
         raise traitlets.TraitError(
             f"{total} weights are more than the {MAX_WEIGHTS} that a page should hold: "

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from attn_course.cells import shown
 from attn_course.explorers.attention_maps import (
+    amount,
     codes_of,
     dequantise,
     entropies_of,
@@ -148,14 +149,14 @@ class TrainingView(Explorer):
     def _take(self, step: int) -> None:
         """Keep the attention of this step; of too many snapshots every other one goes."""
         maps = _maps(self._watch, self._model)
-        groups = sentences_of(maps, self._tokens, self._key_tokens)[0]["groups"]
-        size = sum(int(np.prod(group["shape"])) for group in groups)
+        sentence = sentences_of(maps, self._tokens, self._key_tokens)[0]
+        size = amount([sentence])
         if size * _FEWEST > _WEIGHTS:
             raise traitlets.TraitError(
                 f"{size} weights a snapshot are more than {_WEIGHTS // _FEWEST}: "
                 "watch a shorter sentence, or fewer layers and heads"
             )
-        self._taken.append({"step": step, "groups": groups})
+        self._taken.append({"step": step, "groups": sentence["groups"]})
         if len(self._taken) > min(_SNAPSHOTS, _WEIGHTS // size):
             self._taken = self._taken[:-1:2] + self._taken[-1:]
             self._looking.gap *= 2

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from attn_course.attention import softmax
 from attn_course.explorers.attention_maps import (
     NAN_CODE,
+    amount,
     are_sentences,
     check_amount,
     codes_of,
@@ -129,7 +130,7 @@ class AttentionViewer(Explorer):
         sentences = state["sentences"]
         if not are_sentences(sentences):
             return self.t("no_sentences")
-        check_amount(sentences)
+        check_amount(amount(sentences))
         for name, size in _sizes(sentences).items():
             got = state[name]
             if not (got is None or 0 <= got < size):
