@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import torch
 import torch.nn.functional as F
@@ -164,7 +164,7 @@ def attention_to_questions(model: StaircaseModel, batch: Batch) -> Float[Tensor,
 
 def ablation_costs(model: StaircaseModel, batch: Batch) -> Float[Tensor, "h q"]:
     """Return by how much each question's accuracy falls when one head is silenced."""
-    whole = model.attentions[0]
+    whole = cast(MultiHeadAttention, model.attentions[0])
     before, costs = accuracy_by_question(model, batch), []
     for head in range(whole.num_heads):
         model.attentions[0] = ablate_heads(whole, [head])

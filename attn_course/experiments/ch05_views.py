@@ -84,7 +84,7 @@ def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
 
     def compare() -> Words:
         rng = torch.Generator().manual_seed(0)
-        query, memory = torch.randn(2, 3, 24, generator=rng), torch.randn(2, 5, 24, generator=rng)
+        query, key, value = (torch.randn(2, n, 24, generator=rng) for n in (3, 5, 5))
         mask = torch.rand(3, 5, generator=rng) < 0.6
         mask[:, 0] = True
         with torch.random.fork_rng(devices=[]), torch.no_grad():
@@ -92,8 +92,8 @@ def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
             theirs, yours = nn.MultiheadAttention(24, 4, batch_first=True), make(24, 4)
             copy_pairs(attention_pairs(cast(MultiHeadAttention, yours), theirs))
             # there True hides, and the weights are averaged unless it is told otherwise
-            expected = theirs(query, memory, memory, attn_mask=~mask, average_attn_weights=False)
-            found = yours(query, memory, memory, mask)
+            expected = theirs(query, key, value, attn_mask=~mask, average_attn_weights=False)
+            found = yours(query, key, value, mask)
         apart = max(float((f - e).abs().max()) for f, e in zip(found, expected, strict=True))
         if apart < 1e-5:
             return Words("With its weights, your module agrees with nn.MultiheadAttention.")

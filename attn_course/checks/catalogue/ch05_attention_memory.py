@@ -20,15 +20,19 @@ INPUTS = ("d_model", "num_heads", "n_query", "n_key")
 
 def account(answer: Answer, *sizes: int) -> Any:
     """The four numbers of the account, from whatever holds them in this order or by name."""
-    found = answer(*sizes)
+    found: Any = answer(*sizes)
     if isinstance(found, dict):
-        found = tuple(found.get(part) for part in PARTS)
+        found = [found.get(part) for part in PARTS]
     elif all(hasattr(found, part) for part in PARTS):
         found = tuple(getattr(found, part) for part in PARTS)
     if isinstance(found, tuple | list):
-        # whole or not, a number is a number
-        return tuple(float(number) if is_number(number) else number for number in found)
+        return tuple(_as_float(number) for number in found)
     return found
+
+
+def _as_float(number: Any) -> Any:
+    """A number, whole or not, as a float; whatever else as it is."""
+    return float(number) if is_number(number) else number
 
 
 def part(name: str) -> Callable[..., Any]:

@@ -228,7 +228,8 @@ def textbook(layer: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any) -
 
 def sequence_first(layer: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
     """Attends over the batch."""
-    output, weights = right(layer, *(x.transpose(0, 1) for x in (query, key, value)), mask)
+    turned = (query.transpose(0, 1), key.transpose(0, 1), value.transpose(0, 1))
+    output, weights = right(layer, *turned, mask)
     return output.transpose(0, 1), weights
 
 
