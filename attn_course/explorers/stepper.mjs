@@ -216,7 +216,7 @@ function unfolded(place, numbers, state, asked, t) {
 
 const STEPPER_STYLE = `
 .attn-ex .formula { font-size: 1.3em; min-height: 3.2em; display: flex; align-items: center; }
-.attn-ex .formula [data-stage] { padding: .1em .15em; border: 2px solid transparent; }
+.attn-ex .formula [data-stage] { cursor: pointer; padding: .1em .15em; border: 2px solid transparent; }
 .attn-ex .formula .lit { border-color: var(--accent); background: var(--faint); }
 .attn-ex .lines button { display: block; width: 100%; text-align: left; border-width: 2px; font-weight: 400;
   white-space: pre-wrap; margin: 0 0 .15em; padding: .1em .4em; font-size: .85em; }
@@ -232,6 +232,7 @@ const STEPPER_STYLE = `
 .attn-ex[data-explorer=AttentionStepper] { container-type: inline-size; width: 100%; }
 @container (max-width: 40em) {
   .attn-ex .in-full li:first-child { min-height: 3em; } .attn-ex .in-full li:last-child { min-height: 4.5em; }
+  .attn-ex .asked { min-height: 12.5em; }
   .attn-ex .shapes, .attn-ex[data-explorer=AttentionStepper] .caption { min-height: 4.4em; }
 }
 `;
@@ -326,6 +327,11 @@ const stageName = (stage, t) => t(stage === "mask" ? "mask_stage" : stage);
 
 function formulaPane(ui) {
   const element = make("div", { className: "formula", role: "img", innerHTML: FORMULA });
+  // for the mouse; the lines of code do the same by key
+  ui.listen(element, "click", ({ target }) => {
+    const stage = target.closest("[data-stage]")?.dataset.stage;
+    if (stage) ui.set({ stage });
+  });
   const draw = (numbers, state, { stage }) => {
     element.setAttribute("aria-label", ui.t("formula_label", { term: stageName(stage, ui.t) }));
     for (const term of element.querySelectorAll("[data-stage]")) {

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 import traitlets
+from axe_playwright_python.sync_playwright import Axe
 
 from attn_course.explorers import AttentionStepper
 from attn_course.masks import causal_mask
@@ -331,3 +332,38 @@ def test_the_height_stays_while_stepping(opened, width):
         view.press("ArrowRight")
     assert len(heights) == 1
     assert view.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("width", [380, 1000])
+def test_the_height_stays_while_predicting(opened, width):
+    view = opened(AttentionStepper(stage="scale", predict=True), width=width)
+    heights = set()
+    view.root.locator(".asked input").focus()
+    for _ in range(50):
+        view.page.keyboard.type("-0.123")
+        view.press("Enter")
+        heights.add(view.root.evaluate("(root) => root.offsetHeight"))
+    assert len(heights) == 1
+    assert "of 50 right" in view.root.locator(".asked p").inner_text()
+
+
+def test_a_term_of_the_formula_and_a_line_of_code_lead_to_their_stage(opened):
+    view = opened(AttentionStepper(i=1, j=1))
+    view.root.locator(".formula [data-stage=softmax]").click()
+    view.settle()
+    assert "softmax" in pressed(view)
+    assert lit(view, "to") == {"weights": ["0.56"]}
+    view.root.locator(".lines button").nth(1).focus()
+    view.press("Enter")
+    assert lit(view, "to") == {"scaled scores": ["0.75"]}
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_predicting_and_editing_are_accessible(opened, dark):
+    view = opened(AttentionStepper(stage="softmax", i=3, predict=True), dark=dark)
+    view.root.locator(".asked input").fill("5")
+    view.press("Enter")
+    grid_cell(view, "key k", 0).focus()
+    view.press("Enter")
+    found = Axe().run(view.page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]})
+    assert found.response["violations"] == []
