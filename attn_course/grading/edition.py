@@ -28,7 +28,7 @@ _PACKAGE = Path(attn_course.__file__).parent
 _NEVER = frozenset(
     {"checks", "grading", "authoring", "explorers", "experiments", "cli", "lab", "doctor"}
 )
-_INSIDE = ("wire.py", "shared.py", "forms.py", "peer.py", "exports.py", "errors.py", "inside.py")
+_INSIDE = ("errors", "exports", "forms", "inside", "peer", "shared", "tensors", "wire")
 INSIDE = "attn_course_inside"
 """The package beside the edition that serves the check cells."""
 
@@ -92,8 +92,7 @@ def write_edition(chapter: str, folder: Path, modules: Iterable[str] = ()) -> No
     inside.mkdir()
     (inside / "__init__.py").write_text('"""Serves the check cells of a graded notebook."""\n')
     for name in _INSIDE:
-        if (here / name).is_file():
-            shutil.copy(here / name, inside / name)
+        shutil.copy(here / f"{name}.py", inside / f"{name}.py")
     shutil.copy(here / "launch.py", folder / "launch.py")
     _open_to_all(folder)
     compileall.compile_dir(

@@ -7,6 +7,7 @@ sides under the same names and are kept alike with every message.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -112,6 +113,11 @@ class RemoteModule(nn.Module):
                 raise
         return self._peer.get(self._key, name, self)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if self.__dict__["_path"]:
+            raise TypeError("a part of the course's layer cannot be copied alone")
+        return self._peer.copy(self._key)
+
     def __repr__(self) -> str:
         return f"{self._title}()"
 
@@ -120,8 +126,18 @@ class RemoteOptimizer(torch.optim.Optimizer):
     """An optimizer in the other process: its step is taken there, on the same parameters."""
 
     def __init__(self, peer: Peer, key: str, groups: list[dict[str, Any]]) -> None:
+        # Optimizer.__init__ and its zero_grad import torch's compiler, which takes a second
         self._peer, self._key = peer, key
-        super().__init__(groups, {})
+        self.param_groups = groups
+        self.defaults, self.state = {}, defaultdict(dict)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients, here; they are told with the next message."""
+        for parameter in (p for group in self.param_groups for p in group["params"]):
+            if set_to_none or parameter.grad is None:
+                parameter.grad = None
+            else:
+                parameter.grad = torch.zeros_like(parameter)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
         """One step over there, after `closure` has been run here."""

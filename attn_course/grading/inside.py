@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .peer import Gone, Peer
+from .errors import Gone
+from .peer import Peer
 
 _HERE = str(Path(__file__).parent)
 _LIBRARY = os.sep + "lib" + os.sep + "python"

@@ -167,7 +167,7 @@ class Kernel:
 
     def _connect(self) -> None:
         self._client = BlockingKernelClient(context=self._context)
-        self._client.load_connection_info(self._sandbox.connection)
+        self._client.load_connection_info(self._sandbox.connection)  # type: ignore[arg-type]
         self._client.start_channels(hb=False, control=False)
         self._channels = {
             self._client.shell_channel.socket: self._take_reply,

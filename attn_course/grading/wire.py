@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import json
 import math
 import sys
@@ -17,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 
 MAX_CHARACTERS = 48 * 2**20
 """Characters of one message."""
@@ -176,10 +178,10 @@ def write_tensor(value: Tensor, standing: int | None = None) -> dict[str, Any]:
     """A tensor as dtype, shape, bytes in base64, and how it stands to its graph."""
     if standing is None:
         standing = PLAIN if not value.requires_grad else LEAF if value.is_leaf else NODE
-    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+    with beside_func(), torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
         if value.is_nested:
             return {"o": "nested tensor"}
-        plain = _unwrapped(value.detach())
+        plain = _unwrapped(value).detach()
         if plain.layout == torch.strided and type(plain) is not Tensor:
             plain = plain.as_subclass(Tensor)
         if plain.numel() > MAX_NUMBERS:
@@ -200,9 +202,17 @@ def write_tensor(value: Tensor, standing: int | None = None) -> dict[str, Any]:
     return {"T": [_NAMES[plain.dtype], list(plain.shape), data, standing]}
 
 
+def beside_func() -> contextlib.AbstractContextManager[Any]:
+    """Outside the transforms of torch.func (grad, vmap), if the caller is inside one."""
+    functorch = torch._C._functorch  # type: ignore[attr-defined]
+    if functorch.peek_interpreter_stack() is None:
+        return contextlib.nullcontext()
+    return temporarily_clear_interpreter_stack()
+
+
 def _unwrapped(value: Tensor) -> Tensor:
     """The tensor inside those that torch.func wraps around it."""
-    functorch = torch._C._functorch
+    functorch = torch._C._functorch  # type: ignore[attr-defined]
     while functorch.is_functorch_wrapped_tensor(value):
         if functorch.is_batchedtensor(value):
             raise WireError("what is called here cannot be called under torch.vmap")
@@ -251,7 +261,7 @@ def _from_bytes(dtype: torch.dtype, shape: list[int], data: Any) -> Tensor:
     if dtype == torch.bool:
         # any other byte than 0 and 1 would be a truth value that is neither
         return (torch.frombuffer(bytearray(raw), dtype=torch.uint8) != 0).reshape(shape)
-    return torch.frombuffer(bytearray(raw), dtype=dtype).reshape(shape)
+    return torch.frombuffer(bytearray(raw), dtype=dtype).reshape(shape).clone()
 
 
 def _dtype(name: Any) -> torch.dtype:
