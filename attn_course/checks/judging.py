@@ -39,16 +39,20 @@ SHOWN_NUMBERS = 16
 
 def observe(answer: Answer, cases: Sequence[Case]) -> list[Outcome]:
     """Call `answer` on each case, and on the first one again; stop at the time limit."""
-    outcomes: list[Outcome] = []
+    return list(_outcomes(answer, [*cases, *cases[:1]]))
+
+
+def _outcomes(answer: Answer, cases: Sequence[Case]) -> Iterator[Outcome]:
+    """Call `answer` on each case as it is asked for; stop at the time limit."""
     end = monotonic() + TOTAL_LIMIT
-    for case in [*cases, *cases[:1]]:
+    for case in cases:
         args = copy_of(case.args)
         seconds = max(0.1, min(TIME_LIMIT, end - monotonic()))
-        outcomes.append(run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, seconds))
-        failure = outcomes[-1].failure
+        outcome = run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, seconds)
+        yield outcome
+        failure = outcome.failure
         if failure and (failure.timed_out or failure.unwritten):
             break
-    return outcomes
 
 
 @dataclass(frozen=True)
@@ -218,12 +222,14 @@ def _known_mistake(
 
 def _agreements(answer: Answer, findings: Sequence[Finding], *, text: bool) -> Iterator[bool]:
     """Case by case, whether a known mistake does what the learner's answer did."""
-    outcomes = observe(answer, [finding.case for finding in findings])
-    for k, finding in enumerate(findings):
+    # one after the other: most mistakes differ on the first case already
+    outcomes = _outcomes(answer, [finding.case for finding in findings])
+    for finding in findings:
+        outcome = next(outcomes, None)
         yield (
-            k < len(outcomes)
-            and _same_outcome(outcomes[k], finding.outcome, finding.case.dtype)
-            and (not text or _same_text(outcomes[k], finding.outcome))
+            outcome is not None
+            and _same_outcome(outcome, finding.outcome, finding.case.dtype)
+            and (not text or _same_text(outcome, finding.outcome))
         )
 
 
