@@ -121,7 +121,7 @@ WRONG = {
         (NoEncode, None, "AttributeError", "encode"),
         (OneTable, None, "different blocks"),
         (OwnNames, None, "self.encoder_blocks should be an nn.ModuleList"),
-        (Lists, "in-a-list", "nn.ModuleList"),
+        (Lists, None, "TypeError", "cannot assign"),
         (NoEmbeddingScale, "no-scale", "√d_model"),
         (NoCausalMask, "no-causal-mask", "future"),
         (ArgmaxInside, None, "logits"),

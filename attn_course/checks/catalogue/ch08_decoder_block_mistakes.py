@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -19,12 +20,21 @@ Forward = Callable[[Any, Tensor, Tensor, Tensor | None, Tensor | None], Any]
 Make = Callable[[Any, int, int, int], None]
 
 
+@cache
+def _parts(d_model: int, num_heads: int, d_ff: int) -> dict[str, nn.Module]:
+    return {
+        "self_attention": MultiHeadAttention(d_model, num_heads),
+        "cross_attention": MultiHeadAttention(d_model, num_heads),
+        "feed_forward": FeedForward(d_model, d_ff),
+        **{f"norm_{k}": LayerNorm(d_model) for k in (1, 2, 3)},
+    }
+
+
 def all_parts(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
     """The six parts asked for."""
-    block.self_attention = MultiHeadAttention(d_model, num_heads)
-    block.cross_attention = MultiHeadAttention(d_model, num_heads)
-    block.feed_forward = FeedForward(d_model, d_ff)
-    block.norm_1, block.norm_2, block.norm_3 = (LayerNorm(d_model) for _ in range(3))
+    # nobody trains these versions, so they may share what takes long to make
+    for role, part in _parts(d_model, num_heads, d_ff).items():
+        setattr(block, role, part)
 
 
 def version(forward: Forward, make: Make = all_parts) -> Answer:

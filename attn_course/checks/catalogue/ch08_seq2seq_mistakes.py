@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import sqrt
 from typing import Any
 
@@ -15,6 +16,15 @@ from attn_course.masks import causal_mask, combine_masks
 from attn_course.positions import sinusoidal_encoding
 
 EXERCISES = ()
+
+
+@cache
+def _blocks(*sizes: int) -> Any:
+    *sizes_of_one, num_layers = sizes
+    return tuple(
+        nn.ModuleList(kind(*sizes_of_one) for _ in range(num_layers))
+        for kind in (EncoderBlock, DecoderBlock)
+    )
 
 
 class Right(nn.Module):
@@ -37,10 +47,8 @@ class Right(nn.Module):
 
     def make_blocks(self, *sizes: int) -> None:
         """Make the blocks of both sides."""
-        *sizes_of_one, num_layers = sizes
-        layers = range(num_layers)
-        self.encoder_blocks: Any = nn.ModuleList(EncoderBlock(*sizes_of_one) for _ in layers)
-        self.decoder_blocks: Any = nn.ModuleList(DecoderBlock(*sizes_of_one) for _ in layers)
+        # nobody trains these versions, so they may share what takes long to make
+        self.encoder_blocks, self.decoder_blocks = _blocks(*sizes)
 
     def embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
         """Scale the embeddings and add positions."""
