@@ -74,16 +74,28 @@ def draw_half(rng: Generator) -> Iterator[tuple]:
 
 
 def read_base(seen: Sequence[Seen]) -> Diagnosis | None:
-    """Name the base of pairs that are turned rightly up to it."""
+    """Name the base, or the width, that explains pairs turned rightly up to it."""
+    found = []
     for case in seen:
         x, positions, *given = case.args
-        wanted = given[0] if given else 10000.0
         base = _base_of(x, positions, case.actual)
-        if base is not None and abs(log(base / wanted)) > 0.01:
-            return Diagnosis(
-                f"The pairs are turned with the base {number(base)}, not {number(wanted)}.", "base"
-            )
-    return None
+        if base is not None:
+            wanted = given[0] if given else 10000.0
+            found.append((base, wanted, x.shape[-1] * log(wanted) / log(base)))
+    wrong = [(base, wanted) for base, wanted, _ in found if abs(log(base / wanted)) > 0.01]
+    if not wrong:
+        return None
+    widths = [width for _, _, width in found]
+    if len(found) > 1 and max(widths) - min(widths) < 0.01 * max(widths):
+        return Diagnosis(
+            f"The exponent is divided by {number(widths[0])} whatever the width of x is. It is "
+            "2i/d, where d is the size of the last axis: that of one head.",
+            "fixed-width",
+        )
+    base, wanted = wrong[0]
+    return Diagnosis(
+        f"The pairs are turned with the base {number(base)}, not {number(wanted)}.", "base"
+    )
 
 
 def _base_of(x: Tensor, positions: Tensor, turned: Tensor) -> float | None:
@@ -102,7 +114,7 @@ def _base_of(x: Tensor, positions: Tensor, turned: Tensor) -> float | None:
     bases = torch.exp(-angles[1:].log() * d / torch.arange(2, d, 2))
     # the angles of slow pairs are known to few digits
     agree = (bases.log() - bases[0].log()).abs().max() < 0.3
-    return bases[0].item() if agree else None
+    return bases[0].item() if agree and abs(bases[0] - 1) > 1e-3 else None
 
 
 EXERCISE = Exercise(

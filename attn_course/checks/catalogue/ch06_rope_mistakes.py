@@ -171,6 +171,14 @@ MISTAKES = (
         ),
     ),
     Mistake(
+        "fixed-width",
+        "The exponent is not divided by the width of x.",
+        examples=(
+            version(lambda p, d, base: paper(p, d, base ** (d / 64))),
+            version(lambda p, d, base: paper(p, d, base ** (d / 512))),
+        ),
+    ),
+    Mistake(
         "positions-ignored",
         "The positions that are given have no effect: the rows are counted from 0. With a cache, "
         "every new token would stand at position 0.",
