@@ -56,6 +56,10 @@ def knife(
     return torch.stack(losses, dim=-1)
 
 
+NEEDED = 0.1
+"""Nats: a digit that loses less than this by each single cut needs none of the characters."""
+
+
 class Agreement(NamedTuple):
     """How well two maps (b, i, j) agree.
 
@@ -71,18 +75,43 @@ def agreement(
     one: Float[Tensor, "b i j"], other: Float[Tensor, "b i j"], visible: Bool[Tensor, "b j"]
 ) -> Agreement:
     """Compare two maps row by row, over the characters that are no padding."""
-    hidden = ~visible[:, None]
-    tops = [m.masked_fill(hidden, -torch.inf).argmax(dim=-1) for m in (one, other)]
     shown = visible[:, None].expand_as(one)
     correlation = _correlation(_ranks(one, shown), _ranks(other, shown), shown)
-    return Agreement((tops[0] == tops[1]).double().mean().item(), correlation.mean().item())
+    same = _same_top(one, other, visible)
+    return Agreement(same.double().mean().item(), correlation.mean().item())
 
 
-def map_against_knife(model: Seq2Seq, test: Batch) -> Agreement:
+class KnifeReport(NamedTuple):
+    """What an attention map says of what the knife finds, over all digits.
+
+    same_top, rank: as `Agreement`. needed: the share of digits for which there is a character
+    that costs more than `NEEDED` when it is hidden; same_top_needed: same_top among those.
+    """
+
+    same_top: float
+    rank: float
+    needed: float
+    same_top_needed: float
+
+
+def map_against_knife(model: Seq2Seq, test: Batch) -> KnifeReport:
     """Compare the attention map with the knife, at all digits of the test dates."""
     batch, digits = trimmed(test), list(DIGITS)
-    maps = [made(model, batch.inputs, batch.targets)[:, digits] for made in (attention_map, knife)]
-    return agreement(maps[0], maps[1], batch.inputs != START)
+    weights, cut = (
+        made(model, batch.inputs, batch.targets)[:, digits] for made in (attention_map, knife)
+    )
+    visible = batch.inputs != START
+    same, needed = _same_top(weights, cut, visible).double(), cut.amax(dim=-1) > NEEDED
+    of_needed = same[needed].mean().item() if needed.any() else float("nan")
+    whole = agreement(weights, cut, visible)
+    return KnifeReport(*whole, needed.double().mean().item(), of_needed)
+
+
+def _same_top(one: Tensor, other: Tensor, visible: Tensor) -> Tensor:
+    """In which rows (b, i) the same character stands first."""
+    hidden = ~visible[:, None]
+    tops = [m.masked_fill(hidden, -torch.inf).argmax(dim=-1) for m in (one, other)]
+    return tops[0] == tops[1]
 
 
 def _ranks(values: Tensor, shown: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from attn_course.experiments.ch08 import ISO_LENGTH, write
-from attn_course.experiments.ch08_maps import attention_map, knife
+from attn_course.experiments.ch08_maps import cross_weights, knife
 from attn_course.generation import greedy_decode
 from attn_course.models import Seq2Seq
 from attn_course.plots import LiveFigure, Slider, live_figure
@@ -20,6 +20,7 @@ class DateReading:
         written: the ISO date that the model writes.
         characters: what it has read: the language, then each character.
         map, knife: (i, j), for each character of `written` and each that was read.
+        heads: (layer, h, i, j), the weights of which the map is the mean.
     """
 
     def __init__(self, model: Seq2Seq, task: DateTask, text: str, language: str) -> None:
@@ -30,7 +31,8 @@ class DateReading:
         target = write(model, self.source)
         self.written = task.decode_target(target[0])
         self.characters = [language, *(c if c.strip() else "␣" for c in text)]
-        self.map = attention_map(model, self.source, target)[0]
+        self.heads = cross_weights(model, self.source, target)[:, 0]
+        self.map = self.heads.mean(dim=(0, 1))
         self.knife = knife(model, self.source, target)[0]
 
     def written_without(self, j: int) -> str:

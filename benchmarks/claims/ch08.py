@@ -86,7 +86,12 @@ def map_and_knife(seed: int) -> Mapping[str, float]:
     """How well the mean attention map agrees with hiding each character."""
     test = date_task(seed=seed).test_set(200)
     found = map_against_knife(trained("Transformer", seed).model, Batch(*test))
-    return {"same top": found.same_top, "rank correlation": found.rank}
+    return {
+        "same top": found.same_top,
+        "rank correlation": found.rank,
+        "digits that need some character": found.needed,
+        "same top, of those": found.same_top_needed,
+    }
 
 
 CLAIMS = (
