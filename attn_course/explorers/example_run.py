@@ -1,7 +1,7 @@
 """The run that TrainingView shows until there is one: heads that learn to look where they should.
 
-Nothing is trained. The scores of the right keys grow by a rule, and loss and metric are
-those of the weights that follow.
+Nothing is trained. The scores of the right keys grow by a rule; the probability is the mean
+weight that the right keys then have, the loss its negative logarithm.
 """
 
 from functools import cache
@@ -12,7 +12,6 @@ from torch import Tensor
 
 from attn_course.attention import softmax
 from attn_course.explorers.attention_maps import sentences_of
-from attn_course.explorers.words import words_of
 
 _TOKENS = ["a", "b", "c", "d", "→", "d", "c", "b", "a"]
 _STEPS = 240
@@ -26,7 +25,6 @@ def example_run() -> dict[str, Any]:
     right = torch.stack([_weights(float(step))[1][_targets()].mean() for step in steps])
     shown = torch.linspace(1, _STEPS, _SHOWN).round().int().tolist()
     measured = steps[19::20]
-    metric = words_of("TrainingView")["example_metric"]
     return {
         "status": "example",
         "step": _STEPS,
@@ -34,7 +32,7 @@ def example_run() -> dict[str, Any]:
         "elapsed": 12.0,
         "pace": 20.0,
         "curve": {"steps": steps.tolist(), "loss": (-right.log()).tolist()},
-        "metrics": {metric: {"steps": measured.tolist(), "values": right[19::20].tolist()}},
+        "metrics": {"probability": {"steps": measured.tolist(), "values": right[19::20].tolist()}},
         "snapshots": [
             {"step": step, "groups": sentences_of([_weights(step)], _TOKENS)[0]["groups"]}
             for step in shown

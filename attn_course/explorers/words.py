@@ -92,7 +92,6 @@ WORDS: dict[str, dict[str, str]] = {
         "metric": "metric",
         "log": "logarithmic loss",
         "no_metric": "no metric yet",
-        "example_metric": "weight on the right token",
         "waiting": "Waiting for the first step.",
         "example": "An example of a run, until yours begins: {step} steps in {elapsed}, "
         "{pace} steps a second.",
