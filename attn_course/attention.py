@@ -183,7 +183,7 @@ def cross_attention(
     W_k: Float[Tensor, "d_memory d_k"],
     W_v: Float[Tensor, "d_memory d_v"],
     padding: Bool[Tensor, "b j"] | None = None,
-) -> tuple[Float[Tensor, "b i d_v"], Float[Tensor, "b i j"]]:
+) -> tuple[Float[Tensor, "b i d_v"], Float[Tensor, "b i j"] | None]:
     """Let one sequence look into another: x asks, the memory is found and gives.
 
     softmax((x W_q) (memory W_k)ᵀ / √d_k) memory W_v, one head without W_o (Vaswani et al.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -80,10 +80,10 @@ GRU_WIDTHS = {"GRU with attention": 96, "GRU without": 128}
 class DateRun(NamedTuple):
     """A trained model, what was measured on the way, and its exact match by language."""
 
-    model: nn.Module
+    model: Any
     history: History
     by_language: dict[str, float]
-    early: nn.Module | None
+    early: Any
 
     @property
     def exact(self) -> float:

@@ -47,7 +47,7 @@ def blocks_of(model: Any) -> tuple[Any, Any]:
     """The two lists of blocks."""
     if isinstance(model, Seq2Seq):
         return model.encoder.blocks, model.blocks
-    return tuple(getattr(model, f"{side}_blocks", None) for side in ("encoder", "decoder"))
+    return getattr(model, "encoder_blocks", None), getattr(model, "decoder_blocks", None)
 
 
 def require_lists(model: Any) -> None:
