@@ -40,9 +40,10 @@ from attn_course.experiments.ch01 import (
     forward_milliseconds, gradient_curves, longest_chain, memory_view, rival_layers,
 )
 from attn_course.experiments.ch01_copying import (
-    CopySettings, accuracy_by_length, accuracy_by_position, alignment_view, compare_copiers,
-    comparison_table, encoder_gradients, train_copier,
+    CopySettings, accuracy_by_length, accuracy_by_position, alignment_of, alignment_view,
+    compare_copiers, comparison_table, encoder_gradients, train_copier,
 )
+from attn_course.explorers import TrainingView
 from attn_course.plots import line_plot
 from attn_course.recurrent import RNNCell, rnn_step, run_rnn
 
@@ -354,6 +355,18 @@ line_plot(
 # %%
 looking = [run for run in runs if run.n == 16 and run.attention]
 alignment_view(looking[0])
+
+# %% [markdown]
+# **When did it find the diagonal?** Train one more, for $N = 8$, and watch. The view keeps its
+# alignment at moments of the run: go back through them, and compare with the loss at that moment.
+
+# %% tags=["nbval-ignore-output"]
+shown = looking[0].test.inputs[:1, :8]
+view = TrainingView(lambda model: alignment_of(model, shown), [str(s) for s in shown[0].tolist()])
+view
+
+# %% tags=["nbval-ignore-output"]
+_ = train_copier(8, attention=True, label="watched", on_step=view)
 
 # %%
 places = torch.arange(16)

@@ -35,6 +35,7 @@ from attn_course.experiments.ch02 import (
     HAND_SET_KEYS, SENTENCE, ending_with, keys_of, sentence_view, split_into_tokens, states_of,
     train_copying, vector,
 )
+from attn_course.explorers import AttentionViewer
 from attn_course.plots import head_maps, heat_map, line_plot
 from attn_course.tasks import shift_right
 
@@ -634,6 +635,14 @@ head_maps(
     alt="The two maps belong to the two scores, not to heads. In both most of the weight lies on "
     "the diagonal.",
 )
+
+# %% [markdown]
+# Two other sequences, side by side. Point at a row, or move through it with the arrow keys: which
+# symbols does a row look at when its own stands in the sequence twice?
+
+# %% tags=["nbval-ignore-output"]
+names = [[str(symbol) for symbol in row] for row in test.inputs[1:3].tolist()]
+AttentionViewer([weights[1:2]], names[0], compare=([weights[2:3]], names[1]))
 
 # %%
 own_place = torch.arange(test.inputs.shape[1])

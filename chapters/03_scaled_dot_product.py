@@ -43,7 +43,8 @@ from attn_course.experiments.ch03 import (
     LookUpSettings, jacobian_sizes, lookup_accuracies, query_gradient_sizes, random_vectors,
     train_lookup,
 )
-from attn_course.experiments.ch03_views import WIDTHS, saturation_view
+from attn_course.experiments.ch03_views import WIDTHS
+from attn_course.explorers import AttentionStepper, MaskExplorer, ScalingExplorer
 from attn_course.plots import head_maps, line_plot
 
 # %% [markdown]
@@ -212,10 +213,11 @@ line_plot(
 # that gives nearly everything to one key is called **saturated**.
 #
 # Move the slider. The vectors stay the same; a larger $d_k$ takes more of their entries in. The
-# second slider draws other vectors: the mean above hides how much single draws differ.
+# button draws others: the means above hide how much single draws differ. Three curves go with the
+# bars. The first is the spread that you measured. The other two, entropy and gradient, come next.
 
 # %%
-saturation_view()
+ScalingExplorer(d_k=64)
 
 # %% [markdown]
 # **One number for the whole row.** The largest weight does not say what the others do. The
@@ -272,6 +274,14 @@ for name, attend in (("no scale", lookup), ("scaled", scaled_dot_product_attenti
     print("output", [round(o, 2) for o in output[0].tolist()])
 
 # %% [markdown]
+# Now every number of it, one at a time. These are the same query, keys and values. Press the right
+# arrow key for the next number; with “Predict” on, the view asks you for it first. Each number can be
+# changed: what happens to the weights when key 3 becomes (1, 1, 1, 0)?
+
+# %%
+AttentionStepper(query, key, value, tokens=["key 1", "key 2", "key 3"], query_tokens=["query"])
+
+# %% [markdown]
 # **Hiding keys.** Often a query may not look everywhere: not at padding, not at the future (chapter
 # 04). A **mask** says where it may: a boolean tensor $(i, j)$ in which, throughout this course,
 # **True means “may attend”**. PyTorch's `F.scaled_dot_product_attention` reads it the same way;
@@ -313,6 +323,12 @@ reveal("softmax-of-nothing", 2 if minus_infinity.isnan().all() else 0)
 # a large negative number all scores are equal, so the query gets the mean of the values that it may
 # not see. The third answer is a convention: who may attend to nothing gets zeros. This course
 # follows it, and so does PyTorch's fused function.
+#
+# Paint the mask yourself. Hide a whole row, and change what hidden scores become: the three answers
+# above are the three settings of that control.
+
+# %%
+MaskExplorer(n_query=4, n_key=4, causal=False)
 
 # %% [markdown] question="mask-fill"
 # Before the softmax, the scores of hidden keys are set to 0. What happens?

@@ -40,6 +40,7 @@ from attn_course.experiments.ch04 import (
     loss_by_position, may_follow, neighbours_within, next_token_runs, path_length, two_way_task,
 )
 from attn_course.experiments.ch04_views import bank_view
+from attn_course.explorers import MaskExplorer
 from attn_course.masks import causal_mask, combine_masks, padding_mask
 from attn_course.plots import heat_map, line_plot
 from attn_course.recurrent import RNNCell, gradient_by_distance
@@ -607,7 +608,11 @@ print("one new token:", causal_mask(1, 5).int().tolist())
 
 # %% [markdown]
 # The last row sees everything: the last query stands at the last key. PyTorch's fused attention has a
-# switch, `is_causal=True`, that makes the mask for you.
+# switch, `is_causal=True`, that makes the mask for you. It has to choose where the queries stand, and
+# so does the view below. Read row by row who sees whom, under both alignments.
+
+# %%
+MaskExplorer(n_query=2, n_key=5)
 
 # %% [markdown] prediction="is-causal"
 # Two queries, five keys. Does `is_causal=True` give the same as `causal_mask(2, 5)`?

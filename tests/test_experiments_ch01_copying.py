@@ -10,6 +10,7 @@ from attn_course.experiments.ch01_copying import (
     CopySettings,
     accuracy_by_length,
     accuracy_by_position,
+    alignment_of,
     alignment_view,
     compare_copiers,
     comparison_table,
@@ -130,6 +131,13 @@ def test_the_view_shows_the_row_of_the_chosen_position(runs):
     view.visit_extremes()
     with pytest.raises(ValueError, match="does not look back"):
         alignment_view(runs[0])
+
+
+# kills: the weights of the free run; an axis lost
+def test_the_alignment_is_that_of_the_told_run(runs):
+    run = next(run for run in runs if run.attention)
+    (maps,) = alignment_of(run.model, run.test.inputs)
+    torch.testing.assert_close(maps[:, 0], run.alignment)
 
 
 def test_symbols_are_written_as_letters():

@@ -13,7 +13,7 @@ from attn_course.experiments.ch03 import (
     random_vectors,
     train_lookup,
 )
-from attn_course.experiments.ch03_views import NUM_KEYS, WIDTHS, own_attention_view, saturation_view
+from attn_course.experiments.ch03_views import NUM_KEYS, WIDTHS, own_attention_view
 
 TINY = LookUpSettings(
     num_pairs=3, num_keys=4, num_values=4, d_v=5, batch_size=8, steps=3, test_size=50
@@ -115,28 +115,11 @@ def test_at_width_64_the_scale_decides_within_the_budget():
     assert train_lookup(64, 1.0, seed=0, start_std=64**-0.25).accuracy > 0.95
 
 
-# -- the views --------------------------------------------------------------------------------
+# -- the view --------------------------------------------------------------------------------
 
 
 def heights(axes):
     return torch.tensor([bar.get_height() for bar in axes.patches])
-
-
-# kills: panels exchanged, a scale in both, a slider that is not read
-def test_the_saturation_view_follows_its_sliders():
-    view = saturation_view()
-    plain, scaled = view.axes
-    view.set(d_k=1)
-    torch.testing.assert_close(heights(plain), heights(scaled))
-    view.set(d_k=WIDTHS[-1])
-    assert heights(plain).max() > 0.9
-    assert heights(scaled).max() < 0.5
-    first = heights(plain)
-    view.set(sample=2)
-    assert not torch.equal(heights(plain), first)
-    for axes in view.axes:
-        assert heights(axes).sum().item() == pytest.approx(1)
-    view.visit_extremes()
 
 
 # kills: the learner's function not called, the mask not passed on

@@ -6,9 +6,9 @@ from functools import partial
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from matplotlib.axes import Axes
-from torch import Tensor
+from torch import Tensor, nn
 
 from attn_course.plots import LiveFigure, Slider, draw_map, live_figure
 from attn_course.plots.picture import COLOURS
@@ -185,6 +185,12 @@ def encoder_gradients(runs: Sequence[CopyRun], *, trained: bool) -> Float[Tensor
         inputs = model.source_embedding(run.test.inputs)
         curves.append(gradient_by_distance(lambda x, m=model: m.encoder(x)[0], inputs))
     return torch.stack(curves)
+
+
+def alignment_of(model: nn.Module, symbols: Int[Tensor, "b n"]) -> list[Float[Tensor, "b 1 i j"]]:
+    """Return what a copier looks at while it is told the sequence that it writes."""
+    _, alignment = model(symbols, shift_right(symbols))
+    return [alignment[:, None]]
 
 
 def letters(symbols: Tensor) -> list[str]:

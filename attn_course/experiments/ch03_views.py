@@ -1,7 +1,6 @@
-"""Chapter 03's views: weights with and without the scale, and the learner's own attention."""
+"""Chapter 03's view of the learner's own attention."""
 
-from collections.abc import Callable, Sequence
-from math import log, sqrt
+from collections.abc import Callable
 from typing import Any, cast
 
 import torch
@@ -19,51 +18,7 @@ NUM_KEYS = 16
 WIDTHS = [2**k for k in range(11)]
 """The widths d_k on the sliders, 1 to 1024."""
 
-_DRAWS = 12
-_SEED = 33  # its first draw is near the mean of all
-
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Any]
-
-
-def saturation_view() -> LiveFigure:
-    """Return the view of one query's weights over 16 random keys, without and with the scale.
-
-    Moving d_k keeps the vectors and only takes more of their entries in, so that the bars
-    change and do not jump.
-    """
-    query, key = random_vectors(WIDTHS[-1], sets=_DRAWS, n=NUM_KEYS, seed=_SEED)
-    return live_figure(
-        lambda *panels: _draw_saturation(query, key, panels),
-        alt="The weights of one query over 16 random keys as bars, left without a scale, right "
-        "with 1/√d_k. Left, one bar takes nearly everything as d_k grows; right, the weights "
-        "stay spread.",
-        size=(8.0, 3.4),
-        panels=2,
-        d_k=Choices("d_k", WIDTHS, start=64),
-        sample=Slider("draw", 1, _DRAWS, start=1),
-    )
-
-
-def _draw_saturation(query: Tensor, key: Tensor, panels: Sequence[Axes]):
-    bars = [_empty_bars(panel, COLOURS[k]) for k, panel in enumerate(panels)]
-    panels[0].set(title="no scale", ylabel="attention weight")
-    panels[1].set(title="scaled by 1/√d_k")
-
-    def update(d_k: int, sample: int) -> str:
-        scores = query[..., :d_k] @ key[..., :d_k].mT
-        both = torch.stack([scores, scores / sqrt(d_k)]).softmax(dim=-1)
-        for drawn, weights in zip(bars, both[:, sample - 1, 0], strict=True):
-            _set_heights(drawn, weights)
-        this, mean = both[:, sample - 1, 0].amax(dim=-1), both.amax(dim=-1).mean(dim=(1, 2))
-        entropy = attention_entropy(both).mean(dim=(1, 2))
-        return (
-            f"Largest weight in this draw: {this[0]:.2f} without the scale, {this[1]:.2f} with "
-            f"it. Mean of {scores.shape[0] * scores.shape[1]} draws: {mean[0]:.2f} and "
-            f"{mean[1]:.2f}; mean entropy {entropy[0]:.1f} and {entropy[1]:.1f} nats, of at most "
-            f"{log(NUM_KEYS):.1f}."
-        )
-
-    return update
 
 
 def own_attention_view(attend: Attend) -> LiveFigure:
