@@ -155,10 +155,10 @@ def students() -> dict[str, dict[str, Notebook | bytes]]:
     }
 
 
-def main() -> None:
+def main(out: Path = OUT) -> None:
     """Write every file of every student."""
     for student, files in students().items():
-        folder = OUT / student
+        folder = out / student
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             if not isinstance(content, bytes):

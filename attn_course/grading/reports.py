@@ -15,6 +15,7 @@ from attn_course.grading.record import Record
 from attn_course.grading.text import slug
 
 _MADE_EVERY_TIME = ("feedback/*/*.html", "gradescope/*/results.json", "moodle_*.csv")
+_UNFINISHED = ".unfinished-"
 
 
 def write_reports(record: Record, out: Path) -> None:
@@ -29,8 +30,9 @@ def write_reports(record: Record, out: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(path, text)
         written.add(path)
-    for pattern in _MADE_EVERY_TIME:
-        for path in set(out.glob(pattern)) - written:  # of students who are gone
+    # of students who are gone, and of a run that was killed while it wrote
+    for pattern in (*_MADE_EVERY_TIME, f"**/{_UNFINISHED}*"):
+        for path in set(out.glob(pattern)) - written:
             path.unlink()
             with suppress(OSError):
                 path.parent.rmdir()
@@ -38,7 +40,7 @@ def write_reports(record: Record, out: Path) -> None:
 
 def replace_text(path: Path, text: str) -> None:
     """Write `path` in one step: nobody reads half a file, and a full disk leaves the former one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_UNFINISHED)
     try:
         with open(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)

@@ -40,7 +40,8 @@ class Mark:
     name: str | None
 
 
-def marks(source: str) -> list[Mark]:
+@lru_cache(maxsize=4096)
+def marks(source: str) -> tuple[Mark, ...]:
     """The exercise lines of a cell, in order; text inside strings is none.
 
     Where some stand at the margin, those that are indented are comments like others.
@@ -53,7 +54,7 @@ def marks(source: str) -> list[Mark]:
             candidates = [(k, match) for k, match in candidates if k in comments]
     margin = [(k, match) for k, match in candidates if match[0].startswith("#")]
     candidates = margin or candidates
-    return [Mark(k, _number(match["number"]), match["name"]) for k, match in candidates]
+    return tuple(Mark(k, _number(match["number"]), match["name"]) for k, match in candidates)
 
 
 def parse(source: str) -> ast.Module | None:
@@ -97,6 +98,7 @@ def defines(source: str, name: str) -> bool:
     return name in defined_names(source)
 
 
+@lru_cache(maxsize=4096)
 def without_tools(source: str) -> str:
     """A student's cell without nbval's markers and without calls of the course's own tools.
 

@@ -10,6 +10,7 @@ from typing import Any
 KEPT = 20_000
 """Characters of one text that are kept: no message or excerpt needs more."""
 
+_NOT_PLAIN = re.compile(r"[^\n\t\x20-\x7e]")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
@@ -19,8 +20,8 @@ def clean(text: str, limit: int = KEPT) -> str:
     Tabs and line ends stay. Lone surrogates come from undecodable file names and from code, and
     would stop every writer; control characters hide what a text is from who reads it.
     """
-    kept = [char if _harmless(char) else "\ufffd" for char in text[:limit]]
-    return "".join(kept) + ("…" if len(text) > limit else "")
+    kept = _NOT_PLAIN.sub(lambda match: _shown(match[0]), text[:limit])
+    return kept + ("…" if len(text) > limit else "")
 
 
 def clean_data(value: Any) -> Any:
@@ -52,6 +53,6 @@ def slug(name: str) -> str:
     return f"{plain or 'student'}-{digest}"
 
 
-def _harmless(char: str) -> bool:
+def _shown(char: str) -> str:
     # Cc control, Cf format (which turns the direction of reading), Cs surrogates
-    return char in "\n\t" or unicodedata.category(char) not in ("Cc", "Cf", "Cs")
+    return "\ufffd" if unicodedata.category(char) in ("Cc", "Cf", "Cs") else char

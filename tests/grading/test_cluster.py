@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from grading.notebooks import course, encoded, solved, stub
 
 from attn_course.grading import state, workers
 from attn_course.grading.run import Job, Progress, grade
 from attn_course.grading.workers import ClusterError
+from grading.notebooks import course, encoded, solved, stub
 
 distributed = pytest.importorskip("distributed")
 
@@ -119,7 +119,7 @@ def test_a_worker_with_another_package_is_not_trusted(submissions, tmp_path, mon
 def test_no_scheduler_is_said_at_once(submissions, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "_PATIENCE", 1)
     job = Job(submissions, tmp_path / "out", scheduler="tcp://127.0.0.1:1")
-    with pytest.raises(ClusterError, match="no Dask scheduler answers at tcp://127.0.0.1:1"):
+    with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         grade(job, stub, course=course())
 
 

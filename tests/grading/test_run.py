@@ -254,7 +254,7 @@ def test_a_report_that_cannot_be_written_leaves_the_former_one(run, submissions,
     with pytest.raises(StorageError, match="No space left"):
         run()
     assert (run.job["out"] / "grades.csv").read_bytes() == former
-    assert not [path for path in run.job["out"].iterdir() if path.name.startswith(".grades")]
+    assert not [path for path in run.job["out"].iterdir() if path.name.startswith(".unfinished")]
     monkeypatch.undo()
     monkeypatch.setattr(state, "package_digest", lambda: "settled")
     run()

@@ -41,7 +41,7 @@ def test_an_exercise_line_survives_what_editors_make_of_it(line):
     ],
 )
 def test_what_only_looks_like_an_exercise_line(source):
-    assert marks(source) == []
+    assert marks(source) == ()
 
 
 def test_an_exercise_line_is_found_in_code_that_python_cannot_read():
