@@ -20,6 +20,8 @@ from attn_course.tasks import (
     date_task,
     k_back_task,
     latest_write_task,
+    mask_tokens,
+    next_token_targets,
     prose,
     recall_task,
     reverse_task,
@@ -394,3 +396,50 @@ def test_without_a_network_the_offline_choice_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(urllib.request, "urlopen", unreachable)
     with pytest.raises(ConnectionError, match=r"use prose\(\)"):
         tiny_shakespeare(folder=tmp_path)
+
+
+def test_windows_of_a_text_are_followed_by_its_next_tokens():
+    inputs, targets = next_token_targets(torch.arange(10, 18), 3)
+    assert inputs.tolist() == [[10, 11, 12], [13, 14, 15]]
+    assert targets.tolist() == [[11, 12, 13], [14, 15, 16]]
+    # seven tokens end just where the second window's last target is
+    assert next_token_targets(torch.arange(7), 3).targets.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert len(next_token_targets(torch.arange(6), 3).inputs) == 1
+    for n in (0, 6, -2):
+        with pytest.raises(ValueError, match=f"n={n}: .* 1 <= n < 6"):
+            next_token_targets(torch.arange(6), n)
+    with pytest.raises(ValueError, match=r"got shape \(2, 3\)"):
+        next_token_targets(torch.ones(2, 3, dtype=torch.int64), 1)
+
+
+def test_masked_tokens_follow_the_published_shares():
+    ids = torch.randint(7, (300, 400), generator=torch.Generator().manual_seed(1))
+    inputs, targets = mask_tokens(ids, 7, 9, 0.3, torch.Generator().manual_seed(2))
+    chosen = targets != IGNORE
+    assert torch.equal(targets[chosen], ids[chosen])
+    assert torch.equal(inputs[~chosen], ids[~chosen])
+    assert abs(chosen.double().mean() - 0.3) < 0.006
+    hidden = inputs[chosen]
+    assert abs((hidden == 9).double().mean() - 0.8) < 0.01
+    # 10 % stay, and a seventh of the 10 % that are drawn come out as what they were
+    assert abs((hidden == targets[chosen]).double().mean() - (0.1 + 0.1 / 7)) < 0.008
+    drawn = hidden[(hidden != 9) & (hidden != targets[chosen])]
+    assert set(drawn.tolist()) == set(range(7))
+    # neighbours are chosen independently, in a row and below each other
+    for pairs in (chosen[:, 1:] & chosen[:, :-1], chosen[1:] & chosen[:-1]):
+        assert abs(pairs.double().mean() - 0.09) < 0.006
+
+
+def test_masking_is_repeatable_and_leaves_its_input_alone():
+    ids = torch.arange(12).reshape(3, 4)
+    once, again = (
+        mask_tokens(ids, 12, 12, generator=torch.Generator().manual_seed(5)) for _ in range(2)
+    )
+    assert torch.equal(once.inputs, again.inputs)
+    assert torch.equal(ids, torch.arange(12).reshape(3, 4))
+    assert mask_tokens(ids, 12, 12, 0.0).targets.eq(IGNORE).all()
+    assert torch.equal(mask_tokens(ids, 12, 12, 1.0).targets, ids)
+    with pytest.raises(ValueError, match="p=1.5"):
+        mask_tokens(ids, 12, 12, 1.5)
+    with pytest.raises(ValueError, match="vocab_size=0"):
+        mask_tokens(ids, 0, 12)

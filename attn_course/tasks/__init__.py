@@ -2,6 +2,7 @@
 
 from attn_course.tasks.base import IGNORE, START, Batch, Task, shift_right
 from attn_course.tasks.dates import DateTask, date_task
+from attn_course.tasks.language import mask_tokens, next_token_targets
 from attn_course.tasks.lookups import latest_write_task, recall_task, staircase_task
 from attn_course.tasks.sequences import (
     bracket_task,
@@ -24,6 +25,8 @@ __all__ = [
     "date_task",
     "k_back_task",
     "latest_write_task",
+    "mask_tokens",
+    "next_token_targets",
     "prose",
     "recall_task",
     "reverse_task",

@@ -11,6 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from attn_course.tasks.base import Batch, Device
+from attn_course.tasks.language import next_token_targets
 
 SHAKESPEARE_URL = (
     "https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt"
@@ -62,7 +63,8 @@ class Text:
         self._require_window(n, self._train_ids, "training")
         rng = np.random.default_rng((self.seed, step + 1))
         starts = rng.integers(len(self._train_ids) - n, size=batch_size)
-        return self._windows(self._train_ids, starts, n).to(device)
+        places = torch.from_numpy(starts)[:, None] + torch.arange(n)
+        return Batch(self._train_ids[places], self._train_ids[places + 1]).to(device)
 
     def batches(self, batch_size: int, n: int, device: Device = "cpu") -> Callable[[int], Batch]:
         """Return `step -> training batch`, as `training.fit` takes it."""
@@ -75,18 +77,16 @@ class Text:
             ValueError: if the test text is shorter than a window or has not that many.
         """
         self._require_window(n, self._test_ids, "test")
-        starts = np.arange(0, len(self._test_ids) - n, n)
+        windows = next_token_targets(self._test_ids, n)
         if count is not None:
-            if not 1 <= count <= len(starts):
+            there_are = len(windows.inputs)
+            if not 1 <= count <= there_are:
                 raise ValueError(
-                    f"{count} test windows of {n} characters asked, {self.name} has {len(starts)}"
+                    f"{count} test windows of {n} characters asked, {self.name} has {there_are}"
                 )
-            starts = starts[np.linspace(0, len(starts) - 1, count).round().astype(int)]
-        return self._windows(self._test_ids, starts, n).to(device)
-
-    def _windows(self, ids: Tensor, starts: np.ndarray, n: int) -> Batch:
-        places = torch.from_numpy(starts)[:, None] + torch.arange(n)
-        return Batch(ids[places], ids[places + 1])
+            spread = np.linspace(0, there_are - 1, count).round().astype(int)
+            windows = Batch(*(side[torch.from_numpy(spread)] for side in windows))
+        return windows.to(device)
 
     def _require_window(self, n: int, ids: Tensor, side: str) -> None:
         if not 1 <= n < len(ids):
