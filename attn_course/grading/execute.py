@@ -80,7 +80,9 @@ def _run(place: Path, settings: Settings) -> bool:
     """Run pytest in a process of its own; whether it failed to get to its end."""
     from attn_course.grading import child
 
-    process = _context.Process(target=child.grade, args=(str(place), settings.timeout))
+    arguments = (str(place), settings.timeout)
+    # a daemon ends with the grader: Ctrl-C does not wait for what is running
+    process = _context.Process(target=child.grade, args=arguments, daemon=True)
     process.start()
     process.join(settings.total_timeout + GRACE_SECONDS)
     if process.is_alive():
