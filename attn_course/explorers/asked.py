@@ -60,6 +60,7 @@ class Asked(Explorer):
     def _draw(self, figure: Figure) -> None:
         lines = [textwrap.fill(line, 84) for line in self._describe().split("\n")]
         text = "\n".join(lines)
+        figure.set_dpi(72)  # words: the HTML beside it is what is read
         figure.set_size_inches(self.size[0], 0.3 + 0.22 * (1 + text.count("\n")))
         figure.text(0.02, 0.5, text, va="center", family=family_for([text]), parse_math=False)
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from html import escape
+from io import BytesIO
 from pathlib import Path
 from string import Template
 from typing import Any, ClassVar
@@ -15,6 +16,7 @@ import anywidget
 import numpy as np
 import traitlets
 from matplotlib.figure import Figure
+from PIL import Image
 
 from attn_course.cells import shown
 from attn_course.explorers.words import words_of
@@ -24,7 +26,6 @@ STATE = {"sync": True, "state": True}
 """Tag of a trait that is part of an explorer's state: `traitlets.Int(4).tag(**STATE)`."""
 
 _HERE = Path(__file__).parent
-_SHARED = ("core.mjs", "charts.mjs")
 _PARTS = ("check", "compute", "describe", "tables", "view")
 
 
@@ -119,7 +120,7 @@ class Explorer(anywidget.AnyWidget):
         with style():
             figure = new_figure(*self.size)
             self._draw(figure)
-        return render_png(figure)
+        return _few_colours(render_png(figure))
 
     def alt(self) -> str:
         """What the picture shows, in words."""
@@ -173,18 +174,38 @@ def browser_module(name: str) -> str:
 
     anywidget loads its module from an address of no folder, where a relative import fails.
     """
-    own = (_HERE / f"{name}.mjs").read_text(encoding="utf-8")
-    shared = dict.fromkeys([*_SHARED, *_IMPORTED.findall(own)])
-    texts = [*((_HERE / file).read_text(encoding="utf-8") for file in shared), own]
-    bare = [_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts]
+    texts: dict[str, str] = {}
+    _gather("core.mjs", texts)
+    _gather(f"{name}.mjs", texts)
+    bare = [_EXPORT.sub("", _IMPORT.sub("", text)) for text in texts.values()]
     parts = ", ".join(_PARTS)
     ends = f"export {{ {parts}, stillModel }};\nexport default explorer({{ {parts} }});\n"
     return "\n".join([*bare, ends])
 
 
+def _gather(file: str, texts: dict[str, str]) -> None:
+    """Add a file's text behind the texts of what it imports."""
+    if file in texts:
+        return
+    text = (_HERE / file).read_text(encoding="utf-8")
+    for other in _IMPORTED.findall(text):
+        _gather(other, texts)
+    texts[file] = text
+
+
 _IMPORT = re.compile(r"^import \{[^}]*\} from \"\./\w+\.mjs\";\n", re.MULTILINE)
 _IMPORTED = re.compile(r"^import \{[^}]*\} from \"\./(\w+\.mjs)\";$", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const|function|class|async)", re.MULTILINE)
+
+
+def _few_colours(png: bytes) -> bytes:
+    """The picture with 128 colours of its own: a third of the bytes, and stored twice."""
+    target = BytesIO()
+    with Image.open(BytesIO(png)) as picture:
+        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(
+            target, "png", optimize=True
+        )
+    return target.getvalue()
 
 
 def _packed(text: str) -> str:
