@@ -34,7 +34,8 @@ def example_run() -> dict[str, Any]:
         "curve": {"steps": steps.tolist(), "loss": (-right.log()).tolist()},
         "metrics": {"probability": {"steps": measured.tolist(), "values": right[19::20].tolist()}},
         "snapshots": [
-            {"step": step, "groups": sentences_of([_weights(step)], _TOKENS)[0]["groups"]}
+            {"step": step, "loss": float(-right[step - 1].log())}
+            | {"groups": sentences_of([_weights(step)], _TOKENS)[0]["groups"]}
             for step in shown
         ],
     }

@@ -84,8 +84,7 @@ function timeLeft({ status, total, step, pace }) {
 export function describe(numbers, state, t) {
   if (numbers.place < 0) return t("waiting");
   const step = numbers.stops[numbers.place];
-  const k = nearestTo(numbers.steps, step);
-  let said = t("described", { step, loss: show(numbers.loss[k], 3) });
+  let said = lossAt(numbers, state, step, t);
   const measured = nearestTo(numbers.metric_steps, step);
   if (measured >= 0) {
     said += t("described_metric", {
@@ -96,6 +95,14 @@ export function describe(numbers, state, t) {
   const { group, layer, head, at } = shownIn(state);
   const most = show(Math.log(group.columns.length), 2);
   return said + t("described_map", { layer, head, entropy: show(numbers.entropy[at], 2), most });
+}
+
+// At a snapshot the loss of that very step; a point of a long curve is the mean over several.
+function lossAt({ place, steps, loss }, { snapshots }, step, t) {
+  if (snapshots.length) return t("described", { step, loss: show(snapshots[place].loss, 3) });
+  const first = (steps[place - 1] ?? 0) + 1;
+  const key = first < step ? "described_mean" : "described";
+  return t(key, { first, step, loss: show(loss[place], 3) });
 }
 
 export function tables(numbers, state, t) {

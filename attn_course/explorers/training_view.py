@@ -112,7 +112,7 @@ class TrainingView(Explorer):
         total = info.total if isfinite(info.total) else None
         if self._watch is not None and self._looking.due(info.step):
             with self._looking.working():
-                self._take(info.step)
+                self._take(info.history)
         if self._telling.due(info.step):
             with self._telling.working():
                 self._tell(info.history, "running", total)
@@ -122,7 +122,7 @@ class TrainingView(Explorer):
         if history is not self._history:  # ended before its first step
             return
         if self._taken and self._taken[-1]["step"] != history.steps:
-            self._take(history.steps)
+            self._take(history)
         self._tell(history, history.stopped or "diverged", float(history.steps))
         self._history = self._model = None  # nothing keeps the model alive but its owner
         if self._displayed and self.comm is not None:
@@ -146,7 +146,7 @@ class TrainingView(Explorer):
             self.set_trait("head", 0)
             self.set_trait("snapshots", [])
 
-    def _take(self, step: int) -> None:
+    def _take(self, history: History) -> None:
         """Keep the attention of this step; of too many snapshots every other one goes."""
         maps = _maps(self._watch, self._model)
         sentence = sentences_of(maps, self._tokens, self._key_tokens)[0]
@@ -156,7 +156,8 @@ class TrainingView(Explorer):
                 f"{size} weights a snapshot are more than {_WEIGHTS // _FEWEST}: "
                 "watch a shorter sentence, or fewer layers and heads"
             )
-        self._taken.append({"step": step, "groups": sentence["groups"]})
+        moment = {"step": history.steps, "loss": history.loss[-1]}
+        self._taken.append(moment | {"groups": sentence["groups"]})
         if len(self._taken) > min(_SNAPSHOTS, _WEIGHTS // size):
             self._taken = self._taken[:-1:2] + self._taken[-1:]
             self._looking.gap *= 2

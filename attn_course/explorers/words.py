@@ -105,6 +105,7 @@ WORDS: dict[str, dict[str, str]] = {
         "minutes": "{minutes} min {seconds} s",
         "hours": "{hours} h {minutes} min",
         "described": "Step {step}: loss {loss}.",
+        "described_mean": "Steps {first} to {step}: mean loss {loss}.",
         "described_metric": " {name} {value} at step {step}.",
         "described_map": " Layer {layer}, head {head}: mean entropy {entropy} of at most {most} "
         "nats.",

@@ -367,6 +367,20 @@ def test_the_first_control_goes_through_the_moments_of_the_record(opened):
     assert page.root.get_by_text(re.compile(r"^Finished: 30 steps in \d+ s")).is_visible()
 
 
+def test_a_moment_of_a_long_run_tells_its_own_loss_and_a_point_of_the_curve_its_mean(opened, clock):
+    for watch, said in ((None, "Steps 1 to 2: mean loss 1.5."), (IDS[:1], "Step 1: loss 1.")):
+        view = TrainingView(watch=watch)
+        history = History(loss=[1.0, 2.0] * 300, seconds=[0.0] * 600)
+        short = History(loss=history.loss[:1], seconds=[0.0])
+        view(StepInfo(1, 600, None, short, language_model()))
+        short.loss, short.seconds = history.loss, history.seconds
+        view.finish(short)
+        page = opened(view)
+        page.page.keyboard.press("Tab")
+        page.press("Home")
+        assert page.caption.startswith(said)
+
+
 def test_a_run_without_attention_is_scrubbed_along_its_curve(opened):
     view = TrainingView()
     _, history = trained(view)
