@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from einops import rearrange, repeat
@@ -107,9 +108,34 @@ def _last_logits(model: DecoderLM, ids: Tensor, caches: list | None) -> Tensor:
     return model(ids[:, caches[0].length :], caches)[:, -1]
 
 
+@runtime_checkable
+class EncoderDecoder(Protocol):
+    """What `greedy_decode` asks of a model, as `models.Seq2Seq` has it."""
+
+    training: bool
+
+    def encode(self, source: Tensor, padding: Tensor | None = None) -> Tensor:
+        """Return the memory, (b, n_source, d)."""
+        ...
+
+    def decode(
+        self, target: Tensor, memory: Tensor, padding: Tensor | None = None, caches: Any = None
+    ) -> Tensor:
+        """Return logits (b, n, vocab) for the token after each of `target`."""
+        ...
+
+    def new_caches(self, max_len: int) -> Any:
+        """Return what `decode` keeps earlier tokens in."""
+        ...
+
+    def train(self, mode: bool = True) -> Any:
+        """Set the mode, as `nn.Module` does."""
+        ...
+
+
 @torch.no_grad()
 def greedy_decode(
-    model: Seq2Seq,
+    model: EncoderDecoder,
     source: Int[Tensor, "b n_source"],
     start_token: int,
     max_len: int,
@@ -233,10 +259,10 @@ def _rows(texts: Int[Tensor, "b k n"], parent: Int[Tensor, "b m"]) -> Int[Tensor
 
 
 @contextmanager
-def _in_eval_mode(model: nn.Module) -> Iterator[None]:
+def _in_eval_mode(model: EncoderDecoder | nn.Module) -> Iterator[None]:
     """Without dropout, and back to the former mode whatever happens."""
     training = model.training
-    model.eval()
+    model.train(False)
     try:
         yield
     finally:
