@@ -37,8 +37,8 @@ from einops import einsum, rearrange
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.efficient import chunked_attention
 from attn_course.experiments.ch05 import (
-    StaircaseSettings, ablation_costs, attention_to_questions, key_lookup_accuracy, staircase,
-    staircase_runs,
+    StaircaseSettings, ablation_costs, asked_items, attention_to_questions, key_lookup_accuracy,
+    staircase, staircase_runs,
 )
 from attn_course.experiments.ch05_costs import count_parameters, kept_bytes, multiply_adds
 from attn_course.experiments.ch05_textbook import TextbookAttention, outcome, same_weights
@@ -74,10 +74,12 @@ from attn_course.self_attention import is_permutation_equivariant
 # guesses is right once in eight.
 
 # %%
-batch = staircase(StaircaseSettings(), seed=0).test_set(1)
-print("key, value of each item:", batch.inputs[0, :-1, :2].tolist())
-print("the four questions:     ", batch.inputs[0, -1].tolist(), "(one embedding for slot and key)")
-print("the four answers:       ", batch.targets[0].tolist())
+batch = staircase(StaircaseSettings(), seed=0).test_set(1)  # inputs (b, 9, 4 slots)
+keys, values = batch.inputs[0, :-1, 0], batch.inputs[0, :-1, 1] - 9  # ids 9 … 16 are values 0 … 7
+asked = asked_items(batch.inputs, 4)[0]
+print("keys:        ", keys.tolist())
+print("their values:", values.tolist())
+print("asked for: keys", keys[asked].tolist(), "  right answers:", batch.targets[0].tolist())
 
 # %% [markdown] prediction="lone-head-answers"
 # A single head, 48 features wide: how many of the four questions will it answer rightly, on average?
@@ -134,7 +136,7 @@ reveal("forty-eight-heads", means[48])
 # %%
 line_plot(
     list(runs), {"right answers": [[of_h[s].answered for of_h in runs.values()] for s in range(3)]},
-    log_x=True, x_label="heads h (each 48 / h features wide)", y_label="of four questions",
+    log_x=True, x_label="heads h (each 48 / h features wide)", y_label="right answers of four",
     y_limits=(0, 4.2), title="Up to four, and down again",
     alt="Right answers of four questions rise in steps with the number of heads, reach four at four "
     "heads, stay there to twelve, and fall towards 48 heads, where each head has one feature.",
@@ -146,10 +148,11 @@ line_plot(
 # still do it. Do they, with more training?
 
 # %%
-longer = staircase_runs(StaircaseSettings(num_heads=48, steps=1200), name="48 heads, longer")
+longer = staircase_runs(StaircaseSettings(num_heads=48, steps=1000), name="48 heads, longer")
 more = min(run.answered for run in longer)
-print("48 heads with three times the steps:",
-      "more than 3 answers" if more > 3 else "more than before" if more > means[48] else "no more")
+print("48 heads with 1000 steps in place of 400:",
+      "at least one answer more" if more > means[48] + 1 else
+      "more than before" if more > means[48] else "no more than before")
 
 # %% [markdown]
 # So the fall is a matter of *this much* training. It is not a limit like that of the lone head: that one
@@ -374,7 +377,7 @@ output, weights = attention(x, x, x)
 by_fused = einsum(weights, x, fused, "b h i j, b j m, h m o -> b i o")
 by_fused = by_fused + attention.W_o(attention.W_v.bias)  # weights sum to one: biases come through
 print("the same output:", torch.allclose(output, by_fused, atol=1e-5))
-print("rank of each fused matrix:", [int(torch.linalg.matrix_rank(M)) for M in fused.double()])
+print("rank of each fused matrix:", [int(torch.linalg.matrix_rank(M, rtol=1e-5)) for M in fused])
 print("numbers in W_V and W_O:", 2 * 12 * 12, "  in the fused matrices:", fused.numel())
 
 # %% [markdown]
@@ -469,7 +472,7 @@ print(f"same output: {same}; weights built: {built / 2**20:.0f} MiB kept, in chu
       f"{chunked / 2**20:.1f} MiB")
 
 # %% [markdown]
-# What then grows with $h$ is nothing. Move the sliders, and find the length from which on the weights
+# What then still grows with $h$ is one number for each query and head. Move the sliders, and find the length from which on the weights
 # are more than half of everything, for 1 and for 16 heads.
 
 # %%
@@ -502,23 +505,22 @@ memory_view()
 # narrowed. The items' keys are drawn from 8 different ones, or from 128.
 
 # %% [markdown] prediction="keys-and-width"
-# Which heads of width d_k will do (more than 90 % right)?
+# Which heads of width d_k will do (more than 80 % right)?
 #
 # - The same for 8 and for 128 different keys: eight items are eight items
 # - A narrower one for 8 different keys than for 128
 # - A narrower one for 128 different keys than for 8
 
 # %%
-widths = [1, 2, 4, 8]
+widths = [1, 2, 4]
 accuracy = {f"{num_keys} different keys": key_lookup_accuracy(num_keys, widths) for num_keys in (8, 128)}
 
 # %%
 enough = {}
 for name, runs_of in accuracy.items():
     mean = runs_of.mean(dim=0)
-    enough[name] = next(w for w, share in zip(widths, mean) if share > 0.85)
-    print(f"{name:18}: d_k = 1 {'is' if mean[0] > 0.85 else 'is not'} enough; "
-          f"d_k = 8 {'is' if mean[-1] > 0.85 else 'is not'}")
+    enough[name] = next((w for w, share in zip(widths, mean) if share > 0.8), 8)
+    print(f"{name:18}: the narrowest head with more than 80 %: d_k = {enough[name]}")
 narrow, wide = enough.values()
 reveal("keys-and-width", 1 if narrow < wide else 0 if narrow == wide else 2)
 
@@ -526,8 +528,8 @@ reveal("keys-and-width", 1 if narrow < wide else 0 if narrow == wide else 2)
 line_plot(
     widths, accuracy, log_x=True, x_label="d_k", y_label="held-out accuracy", y_limits=(0, 1.05),
     title="The more different keys, the wider the head",
-    alt="With 8 different keys the accuracy is about a half at d_k = 1 and near 1 from 2 on. With 128 "
-    "keys it is lower at 1 and 2, and near 1 from 4 or 8 on.",
+    alt="With 8 different keys the accuracy is about a half at d_k = 1 and high from 2 on. With 128 "
+    "keys it is lower at 1 and at 2, and high at 4.",
 )
 
 # %% [markdown]
@@ -620,8 +622,8 @@ reveal("eight-heads-ablated", 1 if some and none else 0 if some else 2)
 # %% tags=["nbval-ignore-output"]
 heat_map(
     torch.stack([looks, loses], dim=1)[:8], row_labels=[f"head {m}" for m in range(8)],
-    column_labels=["largest weight on a question", "what that question loses"], row_axis="",
-    column_axis="", value="share", limits=(0, 1), title="Eight heads, first run",
+    column_labels=["map", "knife"], row_axis="", column_axis="largest weight; what is lost",
+    value="share", limits=(0, 1), title="Eight heads, first run",
     alt="Several heads have a high value on the left, of which some have a low one on the right.",
 )
 
@@ -699,9 +701,8 @@ print("two calls of a fresh module agree:",
 torch.manual_seed(0)
 ours, textbook = MultiHeadAttention(128, 1), TextbookAttention(1, 128).eval()
 same_weights(textbook, ours)
-ours, textbook, small, large = ours.half(), textbook.half(), torch.randn(1, 4, 128).half(), None
-large = 100 * small
-for name, x, mask in (("with a mask", small, causal_mask(4)[None]), ("large inputs", large, None)):
+ours, textbook, x = ours.half(), textbook.half(), torch.randn(1, 4, 128).half()
+for name, x, mask in (("with a mask", x, causal_mask(4)[None]), ("large inputs", 100 * x, None)):
     print(f"float16, {name}: textbook {outcome(textbook, x, x, x, mask).split(':')[0].split(',')[0]}, "
           f"the course's {outcome(ours, x, x, x, mask).split(',')[0]}")
 

@@ -1,14 +1,13 @@
 """Chapter 05's views: what attention holds in memory, and the learner's own module explored."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import torch
 from matplotlib.axes import Axes
 from torch import nn
 
 from attn_course.memory import AttentionMemory, attention_memory
-from attn_course.multihead import MultiHeadAttention, attention_pairs, copy_pairs
 from attn_course.plots import Choices, LiveFigure, live_figure
 from attn_course.plots.picture import COLOURS
 
@@ -90,7 +89,7 @@ def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
         with torch.random.fork_rng(devices=[]), torch.no_grad():
             torch.manual_seed(0)
             theirs, yours = nn.MultiheadAttention(24, 4, batch_first=True), make(24, 4)
-            copy_pairs(attention_pairs(cast(MultiHeadAttention, yours), theirs))
+            _copy_by_role(yours, theirs)
             # there True hides, and the weights are averaged unless it is told otherwise
             expected = theirs(query, key, value, attn_mask=~mask, average_attn_weights=False)
             found = yours(query, key, value, mask)
@@ -100,6 +99,15 @@ def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
         return Words(f"With its weights, your module differs by up to {apart:.2g}.")
 
     return _guarded(compare)
+
+
+def _copy_by_role(yours: nn.Module, theirs: nn.MultiheadAttention) -> None:
+    """Copy PyTorch's weights, of which three matrices are stored as one, into the four parts."""
+    weights = [*theirs.in_proj_weight.chunk(3), theirs.out_proj.weight]
+    biases = [*theirs.in_proj_bias.chunk(3), theirs.out_proj.bias]
+    for role, weight, bias in zip(("W_q", "W_k", "W_v", "W_o"), weights, biases, strict=True):
+        linear = yours.get_submodule(role)
+        linear.load_state_dict({"weight": weight, "bias": bias})
 
 
 def _guarded(show: Callable[[], Any]) -> Any:
