@@ -25,13 +25,14 @@ _ATTENTION = (
 _SOFTMAX = "softmax log_softmax Softmax LogSoftmax softmin Softmin Softmax2d _softmax safe_softmax"
 _LOSS = (
     "cross_entropy nll_loss CrossEntropyLoss NLLLoss cross_entropy_loss nll_loss_nd "
-    "linear_cross_entropy"
+    "linear_cross_entropy nll_loss_forward"
 )
 _RECURRENT = "RNN RNNCell GRU GRUCell LSTM LSTMCell rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell"
 _AUTOGRAD = (
     "backward grad jacobian jacrev jacfwd vjp jvp hessian requires_grad_ gradcheck "
     "functional_call autograd_grad"
 )
+_NORM = "layer_norm LayerNorm native_layer_norm rms_norm RMSNorm"
 READY_MADE = {
     "no ready-made attention": _ATTENTION,
     "no ready-made softmax": _SOFTMAX,
@@ -41,6 +42,8 @@ READY_MADE = {
     "no torch.nn.RNN": _RECURRENT,
     "no nn.MultiheadAttention": "MultiheadAttention multi_head_attention_forward",
     "no autograd": _AUTOGRAD,
+    "no F.layer_norm": _NORM,
+    "no nn.LayerNorm": _NORM,
 }
 """What a phrase of a `May use:` rules out, by the names that torch has for it."""
 

@@ -17,11 +17,12 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import Gone
 from .peer import Peer
 
-_HERE = str(Path(__file__).parent)
+_COURSE = str(Path(__file__).parents[1]) + os.sep
 _LIBRARY = os.sep + "lib" + os.sep + "python"
 
 
@@ -86,18 +87,18 @@ def locate(error: BaseException) -> dict[str, Any]:
     line, own = "", False
     for frame, number in traceback.walk_tb(error.__traceback__):
         filename = frame.f_code.co_filename
-        own = not (filename.startswith(_HERE) or _LIBRARY in filename or "<frozen" in filename)
+        own = not (filename.startswith(_COURSE) or _LIBRARY in filename or "<frozen" in filename)
         if own:
             line = linecache.getline(filename, number).strip()
     return {"line": line[:200], "own": own}
 
 
-class _Names(TorchFunctionMode):
-    """Notes which of torch's functions are called, whatever they were called through."""
+class _Functions(TorchFunctionMode):
+    """Notes which of torch's functions are called, whatever name they are called by."""
 
-    def __init__(self) -> None:
+    def __init__(self, found: set[str]) -> None:
         super().__init__()
-        self.found: set[str] = set()
+        self.found = found
 
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
@@ -106,10 +107,23 @@ class _Names(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+class _Operations(TorchDispatchMode):
+    """Notes which operations they come down to."""
+
+    def __init__(self, found: set[str]) -> None:
+        super().__init__()
+        self.found = found
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        self.found.add(func._schema.name.rpartition("::")[2])
+        return func(*args, **(kwargs or {}))
+
+
 @contextlib.contextmanager
-def watching() -> Iterator[list[str]]:
-    """Gather the names of torch's functions that are called meanwhile."""
-    names: list[str] = []
-    with _Names() as mode:
-        yield names
-    names += sorted(mode.found)
+def watching() -> Iterator[set[str]]:
+    """Gather the names of torch's functions and operations that are called meanwhile."""
+    found: set[str] = set()
+    with _Functions(found), _Operations(found):
+        yield found

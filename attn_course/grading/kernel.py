@@ -138,13 +138,16 @@ class Kernel:
         if self.gone is None:
             self.gone = KernelGone(status, message)
 
-    def await_input(self, msg_id: str) -> str:
+    def await_input(self, msg_id: str, seconds: float | None = None) -> str:
         """The text of the next request for input that a running check makes.
 
         Raises:
             KernelGone: if the kernel dies, or the check ends without a word.
         """
+        end = None if seconds is None else time.monotonic() + seconds
         while not self._inputs:
+            if end is not None and time.monotonic() > end:
+                self.end("timeout", "the check did not begin within the time limit")
             if msg_id in self._replies:
                 raise KernelGone("error", "the check was ended from within")
             with contextlib.suppress(Empty):

@@ -98,7 +98,7 @@ class Peer:
         self._trace = torch.zeros((), requires_grad=True)
         self._forget = False
         self.locate: Callable[[BaseException], dict[str, Any]] = lambda _: {}
-        self.watch: Callable[[], contextlib.AbstractContextManager[list[str]]] | None = None
+        self.watch: Callable[[], contextlib.AbstractContextManager[set[str]]] | None = None
         self.used: set[str] = set()
 
     # -- what callers use ---------------------------------------------------------------------
@@ -259,7 +259,7 @@ class Peer:
             return
         with self.watch() as used:
             yield
-        self.used |= set(used)
+        self.used |= used
 
     def _do_back(self, message: dict[str, Any]) -> dict[str, Any]:
         tape = self._tapes.get(str(message.get("tape")))

@@ -20,6 +20,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ SOCKETS = "/run/kernel/s"
 FIRST_UID = 1_800_000_000
 """Root's sandboxes run as users of their own, numbered from here; nobody else has such numbers."""
 
-START_SECONDS = 30.0
+START_SECONDS = 60.0
+END_SECONDS = 10.0
 
 
 class SandboxError(RuntimeError):
@@ -124,11 +126,19 @@ class Sandbox:
     def kill(self) -> None:
         """End all that runs in the sandbox, at once, and remove what it left."""
         process = getattr(self, "_process", None)
-        if process is not None and process.poll() is None:
+        if process is not None:
             _end(process)
+            self._await_end()
         if self.kind in ("docker", "podman"):
             subprocess.run([self.kind, "rm", "-f", self._name], capture_output=True, check=False)
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _await_end(self) -> None:
+        """Wait for the last of the sandbox's processes: they still count, and hold memory."""
+        init = Path(f"/proc/{getattr(self, '_init', 0)}")
+        end = time.monotonic() + END_SECONDS
+        while self.kind == "bubblewrap" and init.exists() and time.monotonic() < end:
+            time.sleep(0.01)
 
     # -- starting -----------------------------------------------------------------------------
 
@@ -402,9 +412,12 @@ def _course_places() -> tuple[str, ...]:
     )
 
 
+_started = count()
+
+
 def _own_uid() -> int:
     """A user number that no other running sandbox has: limits are counted by user."""
-    return FIRST_UID + os.getpid()
+    return FIRST_UID + 16 * os.getpid() + next(_started) % 16
 
 
 def _exists(socket: Path) -> bool:

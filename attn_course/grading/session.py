@@ -299,13 +299,13 @@ class Session:
             return kernel.await_input(msg_id)
 
         try:
-            ready = json.loads(kernel.await_input(msg_id))
+            ready = json.loads(kernel.await_input(msg_id, self.settings.timeout))
             found = ready.get("found") if isinstance(ready, dict) else None
             if found != "callable":
                 return self._not_there(name, str(found))
             peer = Peer(swap, "t")
             seed = verdict.seed_for(self.settings.seed, name)
-            finding = verdict.find(name, self._cell.points, peer, seed)
+            finding = verdict.find(name, self._cell.points, peer, seed, self.settings.timeout)
             if finding.status in ("timeout", "killed"):
                 kernel.end(finding.status, finding.message)
             else:
@@ -335,6 +335,16 @@ class Session:
         if hiding:
             human.append(f"The code uses {', '.join(hiding)}, which an answer hardly needs.")
         seconds = ran.seconds + time.monotonic() - self._began
+        detail: dict[str, Any] = {
+            "code": ran.source,
+            "stages": [list(stage) for stage in finding.stages],
+            "output": _readable(ran.output),
+            "seconds": round(seconds, 3),
+            "notes": [*notes, *map(_readable, finding.remarks)],
+            "human": human,
+        }
+        if finding.line:
+            detail["line"] = finding.line
         made = Verdict(
             self.rebuilt.student,
             self.rebuilt.chapter,
@@ -343,16 +353,8 @@ class Session:
             self._cell.points,
             finding.status,
             finding.mistake,
-            finding.message,
-            {
-                "code": ran.source,
-                "stages": [list(stage) for stage in finding.stages],
-                "output": ran.output,
-                "seconds": round(seconds, 3),
-                "notes": [*notes, *finding.remarks],
-                "human": human,
-                **({"line": finding.line} if finding.line else {}),
-            },
+            _readable(finding.message),
+            detail,
         )
         self._done.verdicts[name] = made
         with self.job.results.open("a", encoding="utf-8") as file:
@@ -379,6 +381,12 @@ class Session:
         own = self._done.verdicts[name].status != "ok"
         arguments = (module, function, name, source, own)
         self._running.run(_RELEASE.format(arguments=arguments), self.settings.timeout)
+
+
+def _readable(text: str) -> str:
+    """Text that any file can hold: no halves of characters, no control characters."""
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
 
 
 def _plain(problems: Any) -> dict[str, Any]:

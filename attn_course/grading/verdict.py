@@ -15,7 +15,7 @@ from typing import Any
 
 from attn_course.checks import get
 from attn_course.checks.exercise import Case, Exercise, call_stage
-from attn_course.checks.judging import TOTAL_LIMIT, judge
+from attn_course.checks.judging import judge
 from attn_course.checks.report import Report
 from attn_course.checks.runner import TIME_LIMIT, Outcome, copy_of, run
 from attn_course.grading import forbidden
@@ -53,7 +53,7 @@ def seed_for(run_seed: int, exercise: str) -> int:
 
 
 def examine_remotely(
-    exercise: Exercise, peer: Peer, seed: int, seconds: float = TOTAL_LIMIT
+    exercise: Exercise, peer: Peer, seed: int, seconds: float
 ) -> tuple[Report, list[Outcome]]:
     """The report on the answer at the other end of the line, and what it did."""
     cases = exercise.cases(seed)
@@ -66,14 +66,15 @@ def observe_remotely(
 ) -> list[Outcome]:
     """Call the answer on each case, and on the first one again: `checks.judging.observe` afar.
 
-    The stage's own code runs here. Each probe starts as if none had been before it.
+    The stage's own code runs here. Each probe starts as if none had been before it. A call has a
+    quarter of the time, and no less than `check` gives it: a machine that grades is a busy one.
     """
     end = monotonic() + seconds
     outcomes: list[Outcome] = []
     answer = partial(_call, peer, f"answer:{exercise.name}")
     for case in [*cases, *cases[:1]]:
         args = copy_of(case.args)
-        limit = max(0.1, min(TIME_LIMIT, end - monotonic()))
+        limit = max(0.1, min(max(TIME_LIMIT, seconds / 4), end - monotonic()))
         peer.forget()
         outcome = run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, limit)
         outcomes.append(outcome)
@@ -87,10 +88,10 @@ def _call(peer: Peer, key: str, *args: Any, **kwargs: Any) -> Any:
     return peer.call(key, "", args, kwargs)
 
 
-def find(exercise_name: str, max_points: float, peer: Peer, seed: int) -> Finding:
+def find(exercise_name: str, max_points: float, peer: Peer, seed: int, seconds: float) -> Finding:
     """Judge an answer that is there: its status, its points, what to tell its author."""
     exercise = get(exercise_name)
-    report, outcomes = examine_remotely(exercise, peer, seed)
+    report, outcomes = examine_remotely(exercise, peer, seed, seconds)
     last = outcomes[-1].failure
     if last and last.kind == "KernelGone":
         return Finding("killed", 0.0, None, last.text, report.stages)

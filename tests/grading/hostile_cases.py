@@ -1,0 +1,67 @@
+"""The hostile submissions of `hostile/`, as notebooks with the rows that are expected of them.
+
+A file holds what it tries, `# expect: exercise status|status`, and cells after `# %%` lines.
+What it does not answer is answered honestly, and must be marked right, unless the file says that
+it spoils its own kernel.
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from attn_course.checks import get
+from attn_course.grading.records import Cell, Rebuilt
+
+FOLDER = Path(__file__).parent / "hostile"
+CHAPTER = "00"
+
+HONEST = {
+    "dot_products": "def dot_products(a, b):\n    return a @ b.T\n",
+    "cross_entropy": (
+        "def cross_entropy(logits, targets):\n"
+        "    log_probs = logits - logits.logsumexp(dim=-1, keepdim=True)\n"
+        "    return -log_probs[torch.arange(len(targets)), targets].mean()\n"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """One hostile submission: the notebook, and the statuses that its exercise may end with.
+
+    spoils: it breaks the kernel that it runs in, to the loss of its own later exercises.
+    """
+
+    rebuilt: Rebuilt
+    exercise: str
+    statuses: tuple[str, ...]
+    message: str
+    spoils: bool
+
+
+def read(path: Path) -> Hostile:
+    """The case that a file describes."""
+    head, *parts = re.split(r"(?m)^# %% ", path.read_text(encoding="utf-8"))
+    exercise, statuses = re.findall(r"# expect: (\w+) (\S+)", head)[0]
+    message = re.findall(r"# message: (.+)", head)
+    own = {exercise: [part.partition("\n") for part in parts]}
+    cells = [Cell("setup", "import torch")]
+    for name, honest in HONEST.items():
+        task = get(name)
+        for title, _, source in own.get(name, [(f"answer {name}", "\n", honest)]):
+            if title == "helper":
+                cells.append(Cell("helper", source))
+            else:
+                cells.append(Cell("answer", source, name, task.number, task.points))
+        cells.append(Cell("check", "", name, task.number, task.points))
+    rebuilt = Rebuilt(path.stem, CHAPTER, tuple(cells))
+    return Hostile(
+        rebuilt,
+        exercise,
+        tuple(statuses.split("|")),
+        message[0] if message else "",
+        "# spoils" in head,
+    )
+
+
+CASES = sorted(FOLDER.glob("*.py"))
