@@ -9,6 +9,8 @@ from page_driver import Modules, View, both_refuse
 
 from attn_course.explorers.base import Explorer
 
+NO_PICTURE = b"the still is replaced at once, and takes longer to draw than all the rest"
+
 
 @pytest.fixture(scope="session")
 def modules(browser) -> Iterator[Modules]:
@@ -41,7 +43,7 @@ def opened(browser, tmp_path: Path) -> Iterator[Callable[..., View]]:
         path.write_text(
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>view</title>'
             f'<body style="background:{background}">'
-            f"{''.join(widget.html() for widget in widgets)}</body></html>",
+            f"{''.join(widget.html(NO_PICTURE) for widget in widgets)}</body></html>",
             encoding="utf-8",
         )
         page = browser.new_page(viewport={"width": width, "height": 900})
