@@ -46,8 +46,8 @@ def many_heads(seed: int) -> Figures:
         ).answered
         for h in (8, 12, 24, 48)
     }
-    longer = train_staircase(StaircaseSettings(num_heads=48, steps=1200), seed=seed)
-    return found | {"48 heads, 3 × the steps": longer.answered}
+    longer = train_staircase(StaircaseSettings(num_heads=48, steps=1000), seed=seed)
+    return found | {"48 heads, 1000 steps": longer.answered}
 
 
 def ways_around(seed: int) -> Figures:
@@ -145,7 +145,7 @@ CLAIMS = (
         lambda f: (
             f["8 heads of 6"] > 3.9
             and f["48 heads of 1"] < f["24 heads of 2"] < f["8 heads of 6"]
-            and f["48 heads, 3 × the steps"] > f["48 heads of 1"] + 0.5
+            and f["48 heads, 1000 steps"] > f["48 heads of 1"] + 0.5
         ),
     ),
     Claim(

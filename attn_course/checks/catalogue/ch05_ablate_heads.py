@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attn_course.checks.catalogue.ch05_multi_head_attention import IDENTITY, built
+from attn_course.checks.catalogue.ch05_multi_head_probes import IDENTITY, built
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal, tenths
 from attn_course.checks.refusals import refusal
 from attn_course.multihead import MultiHeadAttention, ablate_heads

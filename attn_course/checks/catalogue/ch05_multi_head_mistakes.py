@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
-from attn_course.attention import scaled_dot_product_attention
 from attn_course.checks.catalogue import ch05_multi_head_versions as v
+from attn_course.checks.catalogue.ch05_multi_head_masks import OF_MASKS, OF_RESULTS
 from attn_course.checks.catalogue.ch05_multi_head_parts import OF_CHANCE, OF_PARTS
 from attn_course.checks.exercise import Mistake
 
@@ -59,6 +59,18 @@ OF_HEADS = (
         v.version(v.averaged),
     ),
     Mistake(
+        "attends-over-heads",
+        "The axis of the heads is not moved, so that each token attends to its own heads and no "
+        "token sees another. Attention works on the last two axes: they should be n and d.",
+        v.version(v.over_the_heads),
+    ),
+    Mistake(
+        "length-of-the-queries",
+        "Keys and values are cut with the number of queries. There may be more of them, or fewer: "
+        "take each input's own length.",
+        v.version(v.of_the_querys_length),
+    ),
+    Mistake(
         "sequence-first",
         "The layer attends over the batch: sequences see each other, tokens do not. The inputs "
         "are (b, n, d_model), batch first.",
@@ -92,6 +104,11 @@ OF_ROLES = (
         "key-and-value-weights-exchanged",
         "Keys are made with W_v, and values with W_k.",
         v.with_step(roles=("W_q", "W_v", "W_k")),
+    ),
+    Mistake(
+        "not-projected",
+        "Queries, keys and values are the inputs themselves: W_q, W_k and W_v are not used.",
+        v.with_step(project=lambda linear, x: x),
     ),
     Mistake(
         "all-from-the-query",
@@ -184,7 +201,7 @@ OF_SCORES = (
     Mistake("no-scale", "The scores are not divided by √d_k.", v.by_hand(scale=lambda q, k: 1.0)),
     Mistake(
         "scale-of-d-k",
-        "The scores are divided by d_k. It should be its root.",
+        "The scores are divided by d_k, or by its root twice. It should be its root, once.",
         v.by_hand(scale=lambda q, k: q.shape[-1]),
     ),
     Mistake(
@@ -234,108 +251,6 @@ OF_SCORES = (
         "no-softmax",
         "The values are weighted by bare scores: there is no softmax.",
         v.with_step(attend=v.no_softmax),
-    ),
-)
-
-OF_MASKS = (
-    Mistake("mask-ignored", "The mask changes nothing. Is it handed on?", v.masked(lambda m: None)),
-    Mistake(
-        "mask-inverted",
-        "The mask works the other way round. Here True means “may attend”; the masks of "
-        "nn.MultiheadAttention say the opposite.",
-        v.masked(lambda m: ~v.lift_mask(m)),
-        also=(
-            v.with_step(
-                attend=lambda q, k, val, m: scaled_dot_product_attention(
-                    q, k, val, None if m is None else v.lift_mask(~m)
-                )
-            ),
-        ),
-    ),
-    Mistake(
-        "mask-of-heads",
-        "A mask (b, i, j) is laid against scores (b, h, i, j) as it is, so that sequence m's mask "
-        "hides keys from head m. Where b and h agree nothing tells. It needs an axis for the heads "
-        "behind the one of the batch.",
-        v.with_step(attend=v.filled),
-        also=(v.masked(lambda m: m.reshape((1,) * (4 - m.ndim) + m.shape)),),
-    ),
-    Mistake(
-        "mask-unsqueezed",
-        "Every mask gets an axis of size 1 in the second place. That suits (b, i, j) alone: a mask "
-        "(i, j) becomes (i, 1, j), and one with four axes gets five.",
-        v.version(v.textbook),
-        also=(
-            v.with_step(
-                attend=lambda q, k, val, m: v.filled(
-                    q, k, val, None if m is None else m.unsqueeze(1)
-                )
-            ),
-        ),
-    ),
-    Mistake(
-        "always-causal",
-        "The future is hidden without being asked: without a mask every query sees all keys.",
-        v.version(v.always_causal),
-    ),
-    Mistake(
-        "mask-kept",
-        "A mask given in one call is still at work in the next, which gives none.",
-        v.version(v.mask_kept),
-    ),
-    Mistake(
-        "fill-zero",
-        "Hidden scores are set to 0, and a key with score 0 still gets weight.",
-        v.by_hand(fill=0.0),
-        also=(v.by_hand(fill=1e-9), v.by_hand(fill=-1e-9)),
-    ),
-    Mistake(
-        "mask-after-softmax",
-        "Hidden weights are set to 0 after the softmax: the others no longer sum to one.",
-        v.with_step(attend=v.zeroed_after),
-    ),
-    Mistake(
-        "empty-row-nan",
-        "A query that may attend to nothing gives NaN: a softmax over nothing but minus infinity. "
-        "Here its weights should be zeros.",
-        v.by_hand(),
-    ),
-    Mistake(
-        "empty-row-mean",
-        "A query that may attend to nothing gets the mean of all values, those that it may not "
-        "see. Here its weights should be zeros, and its output is W_o's bias alone.",
-        v.by_hand(fill=-1e9),
-    ),
-    Mistake(
-        "empty-row-output-cleared",
-        "For a query that may attend to nothing the output is cleared after W_o. What W_o is given "
-        "there is zeros; its bias stays.",
-        v.version(v.cleared),
-    ),
-)
-
-OF_RESULTS = (
-    Mistake(
-        "output-only",
-        "Only the output comes back. Asked for is the pair (output, weights).",
-        v.version(lambda layer, *inputs: v.right(layer, *inputs)[0]),
-    ),
-    Mistake(
-        "pair-exchanged",
-        "The pair is (weights, output). Asked for is (output, weights).",
-        v.version(lambda layer, *inputs: v.right(layer, *inputs)[::-1]),
-    ),
-    Mistake(
-        "no-gradient",
-        "No gradient reaches the weights: forward runs under no_grad, or detaches, so nothing of "
-        "it would be trained.",
-        v.version(v.without_graph),
-    ),
-    Mistake(
-        "weights-detached",
-        "The attention weights are detached before the values are summed: W_q and W_k get no "
-        "gradient from the output and are never trained.",
-        v.with_step(attend=v.detached_weights),
     ),
 )
 

@@ -145,6 +145,28 @@ def filled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
     return weights @ v, weights
 
 
+def added(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+    """Adds a mask of ones and zeros to the scores."""
+    scores = q @ k.mT / sqrt(q.shape[-1])
+    weights = (scores if mask is None else scores + lift_mask(mask)).softmax(dim=-1)
+    return weights @ v, weights
+
+
+def cleared_afterwards(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+    """Clears NaN where it can be seen, and leaves it in the gradient."""
+    scores = q @ k.mT / sqrt(q.shape[-1])
+    if mask is not None:
+        scores = scores + torch.zeros_like(scores).masked_fill(~lift_mask(mask), -torch.inf)
+    weights = scores.softmax(dim=-1)
+    return (weights @ v).nan_to_num(0.0), weights.nan_to_num(0.0)
+
+
+def no_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+    """Takes the fused kernel, which has no weights to show."""
+    output, _ = plain_attention(q, k, v, mask)
+    return output, None
+
+
 def detached_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
     """Sums the values by weights that have no graph."""
     _, weights = plain_attention(q, k, v, mask)
@@ -224,6 +246,27 @@ def textbook(layer: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any) -
     weights = scores.softmax(dim=-1)
     output = (weights @ v).transpose(1, 2).contiguous().view(b, -1, h * q.shape[-1])
     return layer.W_o(output), weights
+
+
+def over_the_heads(layer: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
+    """Attends in (b, n, h, d): each token among its own heads."""
+    h = layer.num_heads
+    q, k, v = (
+        linear(x).unflatten(-1, (h, -1))
+        for linear, x in ((layer.W_q, query), (layer.W_k, key), (layer.W_v, value))
+    )
+    weights = (q @ k.mT / sqrt(q.shape[-1])).softmax(dim=-1)
+    return layer.W_o((weights @ v).flatten(2)), weights
+
+
+def of_the_querys_length(layer: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
+    """Takes it that there are as many keys as queries."""
+    b, n, d_model = query.shape
+
+    def split(x: Tensor, h: int) -> Tensor:
+        return x.view(b, n, h, d_model // h).transpose(1, 2)
+
+    return steps(split=split)(layer, query, key, value, mask)
 
 
 def sequence_first(layer: Any, query: Tensor, key: Tensor, value: Tensor, mask: Any) -> Any:
