@@ -5,7 +5,7 @@ sequence: its block is the `EncoderBlock` with a causal mask.
 """
 
 from collections.abc import Callable
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -21,6 +21,7 @@ __all__ = [
     "EncoderBlock",
     "FeedForward",
     "LayerNorm",
+    "PreNormBlock",
     "RMSNorm",
     "Residual",
     "layer_norm",
@@ -173,6 +174,24 @@ class EncoderBlock(TorchExchange):
         """
         x = self.around_self(x, lambda y: attend(self.self_attention, y, y, mask, cache))
         return self.around_feed_forward(x, self.feed_forward)
+
+
+class PreNormBlock(EncoderBlock):
+    """An `EncoderBlock` whose norms stand before its sublayers.
+
+    Xiong et al. 2020, figure 1 (b). The model puts one more norm after its last block.
+    """
+
+    def __init__(
+        self, d_model: int, num_heads: int, d_ff: int, *, norm: Order = "pre", **options: Any
+    ) -> None:
+        """Make the two sublayers; options are those of `EncoderBlock`.
+
+        Raises ValueError for another order than "pre", and what `EncoderBlock` raises.
+        """
+        if norm != "pre":
+            raise ValueError(f"a PreNormBlock has norm='pre', got {norm!r}")
+        super().__init__(d_model, num_heads, d_ff, norm=norm, **options)
 
 
 class DecoderBlock(TorchExchange):

@@ -7,7 +7,7 @@ from oracles import assert_same, gradients, gradients_as_weights, normal, random
 from torch import nn
 
 from attn_course import blocks, multihead, positions
-from attn_course.blocks import DecoderBlock, EncoderBlock, LayerNorm, RMSNorm
+from attn_course.blocks import DecoderBlock, EncoderBlock, LayerNorm, PreNormBlock, RMSNorm
 from attn_course.masks import causal_mask, combine_masks, padding_mask
 
 both_orders = pytest.mark.parametrize("norm", ["post", "pre"])
@@ -122,6 +122,23 @@ def test_what_torchs_layer_cannot_express(options, words):
 def test_a_bias_in_the_norms_alone_is_not_lost_in_silence():
     with pytest.raises(ValueError, match="a bias that the other lacks"):
         EncoderBlock(12, 3, 20, bias=False).to_torch()
+
+
+# kills: a pre-norm block that is post-norm, or that loses options on the way
+def test_a_pre_norm_block_is_an_encoder_block_with_its_norms_first():
+    block = randomise(PreNormBlock(12, 3, 20, activation="gelu"))
+    plain = randomise(EncoderBlock(12, 3, 20, norm="pre", activation="gelu"))
+    plain.load_state_dict(block.state_dict())
+    _, arguments, _ = inputs_for(EncoderBlock)
+    assert_same(block(*arguments), plain(*arguments))
+    assert_same(PreNormBlock.from_torch(block.to_torch())(*arguments), plain(*arguments))
+
+
+@pytest.mark.usefixtures("without_shape_checks")
+def test_a_pre_norm_block_cannot_be_made_from_a_post_norm_layer():
+    theirs = nn.TransformerEncoderLayer(12, 3, 20, batch_first=True)
+    with pytest.raises(ValueError, match="norm='pre', got 'post'"):
+        PreNormBlock.from_torch(theirs)
 
 
 # --- wiring -------------------------------------------------------------------------------

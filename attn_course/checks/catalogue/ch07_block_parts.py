@@ -1,0 +1,234 @@
+"""How an answer to exercise 7.3 or 7.4 is built and called: parts with known weights, by role.
+
+What is judged is how the parts are put together, so the check puts the course's parts where the
+learner's stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+
+from attn_course.blocks import FeedForward, LayerNorm
+from attn_course.checks.catalogue.ch08_parts import copied, drawn, require_module, unreached
+from attn_course.checks.exercise import Answer, Output, Stage, normal, tenths
+from attn_course.checks.gradients import input_gradients
+from attn_course.masks import causal_mask, padding_mask
+from attn_course.multihead import MultiHeadAttention
+
+EXERCISES = ()
+
+ROLES = ("self_attention", "feed_forward", "norm_1", "norm_2")
+PLACES = {"norm_1": "around_self.norm", "norm_2": "around_feed_forward.norm"}
+"""Where the course's block, which wraps each sublayer in a `Residual`, has its norms."""
+
+
+def fresh_parts(d_model: int, num_heads: int, d_ff: int, like: Tensor) -> dict[str, nn.Module]:
+    """The four parts of a block by role, each with weights of its own."""
+    # making them takes longer than running them; copies, so that no answer can spoil them
+    made = _parts(d_model, num_heads, d_ff, like.dtype)
+    return {role: copied(part) for role, part in made.items()}
+
+
+@cache
+def _parts(d_model: int, num_heads: int, d_ff: int, dtype: torch.dtype) -> dict[str, nn.Module]:
+    made = {
+        "self_attention": MultiHeadAttention(d_model, num_heads),
+        "feed_forward": FeedForward(d_model, d_ff),
+        "norm_1": LayerNorm(d_model),
+        "norm_2": LayerNorm(d_model),
+    }
+    like = torch.empty(0, dtype=dtype)
+    return {role: drawn(part, 70 + seed, like) for seed, (role, part) in enumerate(made.items())}
+
+
+def place(block: nn.Module, role: str) -> str:
+    """Where a block has the part that plays this role."""
+    elsewhere = PLACES.get(role, role)
+    names = dict(block.named_modules(remove_duplicate=False))
+    return elsewhere if role not in names and elsewhere in names else role
+
+
+def part(block: Any, role: str) -> Any:
+    """The part of a block that plays this role; None if there is none."""
+    found = block
+    for name in place(block, role).split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def require_parts(block: Any) -> None:
+    """Raise TypeError unless the block is a module with a module in each role."""
+    require_module(block)
+    for role in ROLES:
+        if not isinstance(part(block, role), nn.Module):
+            found = type(part(block, role)).__name__
+            raise TypeError(f"self.{role} should be an nn.Module, it is {found}")
+
+
+def built(answer: Answer, x: Tensor, num_heads: int) -> Any:
+    """A block of the learner's class around the check's parts."""
+    d_model, d_ff = x.shape[-1], 2 * x.shape[-1] + 1
+    block = answer(d_model, num_heads, d_ff)
+    require_parts(block)
+    for role, replacement in fresh_parts(d_model, num_heads, d_ff, x).items():
+        path, _, name = place(block, role).rpartition(".")
+        setattr(getattr(block, path) if path else block, name, replacement)
+    return block
+
+
+# -- how an answer is called ------------------------------------------------------------------
+
+
+def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int) -> str:
+    """How many numbers are trained in each part, and in all, a shared one counted once."""
+    block = answer(d_model, num_heads, d_ff)
+    require_parts(block)
+    counts = [(role, sum(p.numel() for p in part(block, role).parameters())) for role in ROLES]
+    total = sum(p.numel() for p in block.parameters())
+    return ", ".join(f"{role} {count}" for role, count in counts) + f", in all {total}"
+
+
+def repeated(answer: Answer, x: Tensor, num_heads: int) -> Any:
+    """Whether two calls agree, in training and in evaluation; what comes back if no tensor does."""
+    block = built(answer, x, num_heads)
+    outputs = block(x), block(x), block.eval()(x), block(x)
+    if not all(isinstance(output, Tensor) for output in outputs):
+        return outputs[0]
+    return torch.equal(*outputs[:2]), torch.equal(*outputs[2:])
+
+
+def run(answer: Answer, x: Tensor, num_heads: int) -> Any:
+    """One call without a mask, after one with another length, which may not be kept."""
+    block = built(answer, x, num_heads)
+    block(x[:, :1])
+    return block(x)
+
+
+def run_masked(answer: Answer, x: Tensor, mask: Tensor, num_heads: int) -> Any:
+    """One call with a mask."""
+    return built(answer, x, num_heads)(x, mask)
+
+
+def run_after_a_mask(answer: Answer, x: Tensor, num_heads: int) -> Any:
+    """One call without a mask, after one with."""
+    block = built(answer, x, num_heads)
+    block(x, causal_mask(x.shape[1]))
+    return block(x)
+
+
+def gradients(answer: Answer, x: Tensor, num_heads: int) -> Any:
+    """The gradient, of x, of the sum of squares of what comes out."""
+    block = built(answer, x, num_heads)
+    return input_gradients(lambda x: block(x), x)
+
+
+def untrained(answer: Answer, d_model: int, num_heads: int, d_ff: int) -> str:
+    """Which parameters of a new block, with its own parts, no gradient reaches."""
+    block = answer(d_model, num_heads, d_ff)
+    require_parts(block)
+    x = torch.linspace(-1, 1, 2 * d_model).view(1, 2, d_model)
+    return unreached(block, block(x).square().sum())
+
+
+# -- probes -----------------------------------------------------------------------------------
+
+
+def draw_sizes(rng: Generator) -> Iterator[tuple]:
+    """Unequal sizes."""
+    yield 4, 2, 6
+    yield 6, 3, 5
+
+
+def draw_repeated(rng: Generator) -> Iterator[tuple]:
+    """Enough features for a dropout of any size to show."""
+    yield normal(rng, 2, 8, 12), 3
+
+
+def draw_plain(rng: Generator) -> Iterator[tuple]:
+    """One token, two, and more; then as many tokens as sequences and heads."""
+    yield tenths(rng, 1, 1, 4), 1
+    yield tenths(rng, 1, 2, 4), 2
+    for b, n, h in ((2, 5, 3), (3, 3, 3)):
+        yield normal(rng, b, n, 6), h
+    yield normal(rng, 2, 3, 6).double(), 2
+
+
+def draw_masked(rng: Generator) -> Iterator[tuple]:
+    """Causal, padding, and a mask of its own for each sequence."""
+    yield tenths(rng, 1, 2, 4), causal_mask(2), 1
+    yield normal(rng, 2, 5, 6), causal_mask(5), 3
+    yield normal(rng, 3, 4, 6), padding_mask(torch.tensor([4, 2, 1]), 4)[:, None, None], 2
+    each = torch.rand(2, 4, 4, generator=rng) < 0.5
+    yield normal(rng, 2, 4, 6), each | torch.eye(4, dtype=torch.bool), 3
+
+
+def draw_after_a_mask(rng: Generator) -> Iterator[tuple]:
+    """As many tokens as in the call before."""
+    yield normal(rng, 2, 4, 6), 2
+
+
+def draw_gradients(rng: Generator) -> Iterator[tuple]:
+    """Small and larger."""
+    yield tenths(rng, 1, 2, 4), 2
+    yield normal(rng, 2, 4, 6), 3
+
+
+def stages(output_message: str) -> tuple[Stage, ...]:
+    """The stages of both exercises; the message says how the steps are put together."""
+    sizes = ("d_model", "num_heads", "d_ff")
+    return (
+        Stage(
+            "parts",
+            draw_sizes,
+            "A new block should have four parts, none of them shared, and nothing else that is "
+            "learnt: self.self_attention, self.feed_forward, self.norm_1 and self.norm_2.",
+            call=parts_of,
+            outputs=(Output("the block's parts"),),
+            inputs=sizes,
+        ),
+        Stage(
+            "repeated calls",
+            draw_repeated,
+            "Two calls with the same input should agree: nothing is dropped here, and nothing "
+            "drawn in forward.",
+            call=repeated,
+            outputs=(
+                Output("two calls agree in training"),
+                Output("two calls agree in evaluation"),
+            ),
+        ),
+        Stage("output", draw_plain, output_message, call=run),
+        Stage(
+            "mask",
+            draw_masked,
+            "With a mask the output differs; without one it is right.",
+            call=run_masked,
+        ),
+        Stage(
+            "after a mask",
+            draw_after_a_mask,
+            "A call without a mask, after one with, differs.",
+            call=run_after_a_mask,
+        ),
+        Stage(
+            "gradients",
+            draw_gradients,
+            "The values are right, but the gradient is not: what it should reach would not be "
+            "trained.",
+            call=gradients,
+            outputs=(Output("gradient of x", "b n d"),),
+        ),
+        Stage(
+            "trained",
+            draw_sizes,
+            "Not every weight of a new block is reached by the gradient.",
+            call=untrained,
+            outputs=(Output("weights without a gradient"),),
+            inputs=sizes,
+        ),
+    )
