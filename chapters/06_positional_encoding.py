@@ -351,7 +351,7 @@ head_maps(
     torch.stack([table / table.abs().max() for table in scores.values()]), limits=(-1, 1),
     titles=list(scores), value="score, of the largest",
     alt="Left: a table with equal values along each diagonal, largest on the main one. Right: the same "
-    "encodings after random projections; stripes in all directions, no diagonals.",
+    "encodings after random projections; blotches, and no diagonals.",
 )
 
 # %% [markdown]
@@ -608,7 +608,7 @@ reveal("latest-at-8", best)
 reveal("rope-at-2", 1 if lost > 1 / 3 else 0 if lost < 0.1 else 2)
 
 # %% tags=["nbval-ignore-output"]
-print(" " * 12, "".join(f"{f'{factor}×':14}" for factor in (1, 2, 4, 8)))
+print(" " * 12, "".join(f"{f'{factor}×':15}" for factor in (1, 2, 4, 8)))
 for position, runs in latest.items():
     spans = "   ".join(f"{low:.2f} … {high:.2f}" for low, high in zip(runs.amin(0), runs.amax(0)))
     print(f"{position:12} {spans}")
@@ -618,7 +618,7 @@ line_plot(
     [32, 64, 128, 256], latest, x_label="length", y_label="accuracy", log_x=True, y_limits=(0, 1.05),
     title="Latest write, trained at 32",
     alt="At 32 all lie high, none a little lower. At twice the length sinusoidal, learned and RoPE "
-    "fall to a third, later to guessing. ALiBi stays nearly level, relative falls slowly.",
+    "fall to a third or less, later to guessing. ALiBi stays nearly level, relative falls slowly.",
 )
 
 # %% [markdown]
@@ -660,7 +660,7 @@ reveal("three-back-fails", fails[0])
 reveal("three-back-at-2", len(holds))
 
 # %% tags=["nbval-ignore-output"]
-print(" " * 12, "".join(f"{f'{factor}×':14}" for factor in (1, 2, 4, 8)))
+print(" " * 12, "".join(f"{f'{factor}×':15}" for factor in (1, 2, 4, 8)))
 for position, runs in three.items():
     spans = "   ".join(f"{low:.2f} … {high:.2f}" for low, high in zip(runs.amin(0), runs.amax(0)))
     print(f"{position:12} {spans}")
