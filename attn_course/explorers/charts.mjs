@@ -159,7 +159,7 @@ export class HeatMap extends Surface {
 
   point(i, j) {
     this.cursor = [i, j];
-    this.ui.announce(this.read(i, j));
+    this.ui.announce(this.read(i, j), "cell");
     this.onPoint?.(i, j);
     this.label(`${this.name} ${this.read(i, j)}`);
     this.paint();
@@ -414,7 +414,7 @@ export class Plot extends Surface {
       if (x > em && x + room > width) [x, y] = [0.5 * em, y + 1.3 * em];
       sample(pen, x, y, k, this.data.bars.length > 0, colours, em);
       pen.fillStyle = colours.ink;
-      pen.fillText(name, x + 2 * em, y);
+      pen.fillText(name, x + 2 * em, y, width - x - 2.4 * em);
       x += room;
     });
     return y + 1.1 * em;
@@ -476,9 +476,10 @@ function round(from, to) {
   const rough = (to - from) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((k) => k * power).find((size) => size >= rough);
-  const ticks = [];
-  for (let k = Math.ceil(from / step - 1e-9); k * step <= to + 1e-9 * step; k++) ticks.push(k * step);
-  return ticks;
+  const first = Math.ceil(from / step - 1e-9);
+  // counted, not stepped to the end: next to 1e16 a step of 1 leads nowhere
+  const count = Math.min(Math.floor(to / step + 1e-9) - first + 1, 6);
+  return Array.from({ length: count > 0 ? count : 0 }, (_, k) => (first + k) * step);
 }
 
 const DASHES = [[], [7, 4], [2, 3], [9, 3, 2, 3], [5, 2], [1, 2]];
@@ -522,17 +523,30 @@ function drawBars(pen, ys, k, of, px, py, area, colours) {
     if (!Number.isFinite(py(y))) return;
     const x = px(at) - (wide * of) / 2 + k * wide;
     const zero = Math.min(py(0), area.bottom);
-    pen.fillStyle = colours.series[k % 6];
-    pen.fillRect(x, Math.min(py(y), zero), Math.max(wide - 1, 1), Math.abs(zero - py(y)));
+    bar(pen, x, Math.min(py(y), zero), Math.max(wide - 1, 1), Math.abs(zero - py(y)), k, colours);
   });
 }
 
-function sample(pen, x, y, k, bar, colours, em) {
-  if (bar) {
-    pen.fillStyle = colours.series[k % 6];
-    pen.fillRect(x + 0.5 * em, y - 0.4 * em, em, 0.8 * em);
-    return;
+// The first series is full, the second striped, the third empty: told apart without colour.
+function bar(pen, x, y, width, height, k, colours) {
+  pen.fillStyle = pen.strokeStyle = colours.series[k % 6];
+  if (k % 3 === 0) return pen.fillRect(x, y, width, height);
+  pen.save();
+  pen.beginPath();
+  pen.rect(x, y, width, height);
+  pen.clip();
+  pen.lineWidth = 2.5; // half of the frame's is cut off
+  // from the ground up, so that the stripes of a bar that grows stay where they are
+  for (let from = y + height; k % 3 === 1 && from > y - width; from -= 5) {
+    pen.moveTo(x, from);
+    pen.lineTo(x + width, from + width);
   }
+  pen.stroke();
+  pen.restore();
+}
+
+function sample(pen, x, y, k, bars, colours, em) {
+  if (bars) return bar(pen, x + 0.5 * em, y - 0.4 * em, em, 0.8 * em, k, colours);
   pen.strokeStyle = colours.series[k % 6];
   pen.lineWidth = 2;
   pen.setLineDash(DASHES[k % 6]);
