@@ -174,10 +174,16 @@ class View {
     this.message.textContent = text;
   }
 
-  /** Have a screen reader say this, once the hand rests. */
-  announce(text) {
+  /** Have a screen reader say this, once the hand rests; of each `part` what came last. */
+  announce(text, part = "view") {
     clearTimeout(this.pause);
-    this.pause = setTimeout(() => (this.spoken.textContent = text), 400);
+    this.toSay = { ...this.toSay, [part]: text };
+    this.pause = setTimeout(() => {
+      const parts = Object.values(this.toSay);
+      // a caption may end with the cell that was pointed at
+      this.spoken.textContent = parts.filter((one, k) => !parts.slice(k + 1).some((all) => all.includes(one))).join(" ");
+      this.toSay = {};
+    }, 400);
   }
 
   /** Listen until the view goes. */
@@ -217,7 +223,9 @@ class View {
   update() {
     const state = this.state;
     const problem = this.parts.check(state);
-    if (problem) return this.refuse(this.t(...problem));
+    if (problem || this.impossible) this.refuse(problem ? this.t(...problem) : "");
+    this.impossible = Boolean(problem); // it was not the view that asked for it
+    if (problem) return;
     this.numbers = this.parts.compute(state);
     for (const follow of this.controls) follow(state);
     this.draw(this.numbers, state);
@@ -225,7 +233,7 @@ class View {
     const said = this.parts.describe(this.numbers, state, this.t);
     this.caption.hidden = !said;
     if (said === this.caption.textContent) return;
-    if (this.caption.textContent) this.announce(said);
+    if (this.caption.textContent) this.announce(said, "caption");
     this.caption.textContent = said;
   }
 
@@ -247,7 +255,7 @@ class View {
     this.listen(input, "input", () => this.set(change(at(Number(input.value)))));
     this.follow((state) => {
       input.max = top(state); // before the value, which it would cut
-      input.disabled = !usable(state);
+      this.enable(input, usable(state));
       input.value = place(state[name]);
       readout.textContent = text(state[name]);
       input.setAttribute("aria-valuetext", readout.textContent);
@@ -304,6 +312,18 @@ class View {
     const button = make("button", { type: "button", textContent: label });
     this.listen(button, "click", () => act());
     return button;
+  }
+
+  /** Let a control be used or not. One that has the focus hands it to the view: keys that
+      went to the page instead would be commands to the notebook. */
+  enable(control, yes) {
+    if (!yes && control === document.activeElement) {
+      this.root.tabIndex = -1;
+      this.root.focus({ preventScroll: true });
+      // only now: else a click on the view would keep the keys from the notebook too
+      this.root.addEventListener("blur", () => this.root.removeAttribute("tabindex"), { once: true });
+    }
+    control.disabled = !yes;
   }
 
   /** More style, once a page under this name; its rules start with .attn-ex too. */
@@ -366,14 +386,28 @@ function tableButton(ui) {
   button.setAttribute("aria-expanded", "false");
   const read = () => ui.parts.tables(ui.numbers, ui.state, ui.t);
   const save = ui.button(ui.t("csv"), () => download(`${ui.root.dataset.explorer}.csv`, csv(read())));
-  const fill = () => {
-    all.hidden = !read().length; // a question has no numbers
-    if (!place.hidden) place.replaceChildren(...read().map(tableOf));
-  };
   const all = make("div", { className: "numbers" });
+  let known = false;
+  const fill = () => {
+    if (!known) all.hidden = !read().length; // a question has no numbers
+    known = true;
+    if (!place.hidden) fillTables(place, read());
+  };
   ui.follow(fill);
   all.append(button, save, place);
   return all;
+}
+
+// The frames stay, with their scroll and the focus that one of them may have.
+function fillTables(place, tables) {
+  while (place.children.length > tables.length) place.lastChild.remove();
+  while (place.children.length < tables.length) {
+    place.append(make("div", { className: "scroll", tabIndex: 0, role: "region" }));
+  }
+  tables.forEach((table, k) => {
+    place.children[k].setAttribute("aria-label", table.title);
+    place.children[k].replaceChildren(tableOf(table));
+  });
 }
 
 function tableOf({ title, columns, rows }) {
@@ -388,10 +422,7 @@ function tableOf({ title, columns, rows }) {
     line.append(make("th", { scope: "row", textContent: first }));
     for (const cell of rest) line.insertCell().textContent = cell;
   }
-  const frame = make("div", { className: "scroll", tabIndex: 0, role: "region" });
-  frame.setAttribute("aria-label", title);
-  frame.append(table);
-  return frame;
+  return table;
 }
 
 /** Tables as CSV (RFC 4180), one after another with their titles; numbers in full. */
@@ -424,15 +455,16 @@ const DARK = {
   series: ["#56b4e9", "#f0a35e", "#3dcb9f", "#e6a0c4", "#d6cf5c", "#cccccc"],
 };
 
-// The background that the view stands on decides, whichever program or theme sets it.
+// The background that the view stands on decides, whichever program or theme sets it. Where
+// a frame lets that of another page through, as VS Code does, the ink tells.
 function isDark(element) {
+  const channels = (colour) => colour.match(/[\d.]+/g)?.map(Number) ?? [];
+  const light = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b >= 128;
   for (let at = element.parentElement; at; at = at.parentElement) {
-    const parts = getComputedStyle(at).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [];
-    if (parts.length && (parts[3] ?? 1) > 0.5) {
-      return 0.299 * parts[0] + 0.587 * parts[1] + 0.114 * parts[2] < 128;
-    }
+    const parts = channels(getComputedStyle(at).backgroundColor);
+    if (parts.length && (parts[3] ?? 1) > 0.5) return !light(parts);
   }
-  return false;
+  return light(channels(getComputedStyle(element.parentElement ?? document.body).color));
 }
 
 function followTheme(ui) {
@@ -461,9 +493,6 @@ function followTheme(ui) {
   });
   look();
 }
-
-/** Whether movement that only decorates should be left out. */
-export const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 // -- style: once a page -----------------------------------------------------------------
 
@@ -506,8 +535,7 @@ const STYLE = `
 .attn-ex caption { text-align: left; font-weight: 600; }
 .attn-ex th, .attn-ex td { border: 1px solid var(--line); padding: .15em .5em; text-align: right; background: var(--paper); }
 .attn-ex code { font-family: ui-monospace, monospace; background: none; color: inherit; }
-@media (prefers-reduced-motion: reduce) { .attn-course-still { margin: .5em 0; }
-.attn-ex * { transition: none !important; animation: none !important; } }
+@media (prefers-reduced-motion: reduce) { .attn-ex * { transition: none !important; animation: none !important; } }
 `;
 
 function addStyle(id, textContent) {

@@ -461,7 +461,7 @@ function switches(ui) {
       const [head, off] = [now(), present(state)];
       one.textContent = t(off.includes(head) ? "switch_on" : "switch_off", { head });
       only.textContent = t("only", { head });
-      for (const button of [one, only, all]) button.disabled = !numbers.weights;
+      for (const button of [one, only, all]) ui.enable(button, Boolean(numbers.weights));
       const values = { ...told(numbers, state), head, off: off.join(", ") || t("none") };
       const text = t(numbers.weights ? "heads_label" : "does_not_divide", values);
       grid.show({ maps: numbers.weights ?? null, text, off, head, causal: state.causal });

@@ -226,7 +226,7 @@ function ruleControls(ui) {
   const t = ui.t;
   const options = (values) => values.map((value) => [value, t(value)]);
   const clear = ui.button(t("clear"), () => ui.set({ painted: [] }));
-  ui.follow(({ painted }) => (clear.disabled = !painted.length));
+  ui.follow(({ painted }) => ui.enable(clear, painted.length > 0));
   const window = (size) => (size ? String(size) : t("no_window"));
   const box = make("div");
   box.append(

@@ -43,7 +43,7 @@ export function view(ui) {
   );
   return (_, { committed }) => {
     // kept as it was made: a prediction that can be mended afterwards predicts nothing
-    for (const control of ui.body.querySelectorAll("input, button")) control.disabled = committed;
+    for (const control of ui.body.querySelectorAll("input, button")) ui.enable(control, !committed);
   };
 }
 

@@ -483,7 +483,7 @@ function questionPane(ui) {
   const draw = (numbers, state, focus) => {
     if (element.hidden !== !state.predict) verdict.textContent = "";
     element.hidden = !state.predict;
-    input.disabled = button.disabled = !focus.asked;
+    for (const control of [input, button]) ui.enable(control, focus.asked);
     told.textContent = focus.asked ? t("ask", { number: named(focus, state, t) }) : t("at_the_end");
   };
   return { element, draw };

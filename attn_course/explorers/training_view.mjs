@@ -175,7 +175,7 @@ function scrubber(ui) {
     ui.set({ at: place >= stops.length - 1 ? null : stops[place] });
   });
   const draw = ({ stops, place }) => {
-    input.disabled = stops.length < 2;
+    ui.enable(input, stops.length > 1);
     input.max = Math.max(stops.length - 1, 0);
     input.value = Math.max(place, 0);
     readout.textContent = place < 0 ? "" : t("at_step", { step: stops[place] });

@@ -1,0 +1,91 @@
+"""What every view does for its reader: messages, announcements, tables, focus and theme."""
+
+import pytest
+
+from attn_course.explorers import MaskExplorer, PositionExplorer, ScalingExplorer
+
+SAID = "() => document.querySelector('.spoken[role=status]').textContent"
+SET_BY_PYTHON = """([name, value]) => {
+    const [view] = attnCourseViews;
+    view.model.set(name, value);
+}"""
+
+
+# kills: a caption that takes the place of the cell in what a screen reader says
+def test_the_cell_and_the_sentence_are_both_announced(opened):
+    view = opened(MaskExplorer())
+    view.root.locator("canvas").first.focus()
+    view.press("ArrowDown", "ArrowRight")
+    view.page.wait_for_function(f"({SAID})() !== ''")
+    said = view.page.evaluate(SAID)
+    assert "Row the, column ate: 1." in said
+    assert "Query 3 sees" in said
+
+
+# kills: a message that stays when what it speaks of has passed
+def test_a_message_about_a_state_goes_with_the_state(opened):
+    view = opened(ScalingExplorer())
+    view.page.evaluate(SET_BY_PYTHON, ["d_k", 3])
+    view.settle()
+    assert "got 3" in view.message
+    view.page.evaluate(SET_BY_PYTHON, ["d_k", 8])
+    view.settle()
+    assert (view.message, view.caption[:11]) == ("", "At d_k = 8 ")
+
+
+# kills: a table that is built anew under the reader at each step
+def test_the_frame_of_a_table_keeps_the_focus(opened):
+    view = opened(ScalingExplorer(d_k=4))
+    view.click("Table")
+    view.page.locator(".tables .scroll").first.focus()
+    view.page.evaluate(SET_BY_PYTHON, ["d_k", 8])
+    view.settle()
+    assert view.focused == "softmax of the first query, d_k = 8"
+
+
+# kills: keys that go to the notebook, as its commands, when a control switches itself off
+def test_a_control_that_switches_itself_off_leaves_the_focus_in_the_view(opened):
+    view = opened(MaskExplorer(painted=[[0, 1, True]]))
+    view.root.get_by_role("button", name="Take the painting away").focus()
+    view.press("Enter")
+    assert view.focused == "Masks: who may attend to whom"
+    view.press("Tab")
+    assert view.page.evaluate("document.querySelector('.attn-ex').hasAttribute('tabindex')") is False
+    assert view.page.evaluate("Boolean(document.activeElement.closest('.attn-ex'))")
+
+
+# kills: series that differ in colour and order alone
+def test_bars_of_two_series_differ_without_colour(opened):
+    view = opened(ScalingExplorer())
+    filled = view.page.evaluate(
+        """() => {
+            const { series } = [...attnCourseViews][0].colours;
+            const canvas = document.querySelector("canvas");
+            // the samples of the legend, below the axis' name
+            const { data, width } = canvas.getContext("2d").getImageData(0, 25, canvas.width, 14);
+            return series.slice(0, 2).map((colour) => {
+                const wanted = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+                const places = Array.from({ length: data.length / 4 }, (_, k) => k).filter((k) =>
+                    wanted.every((part, c) => Math.abs(data[4 * k + c] - part) < 3));
+                const xs = places.map((k) => k % width);
+                return places.length / (14 * (Math.max(...xs) - Math.min(...xs) + 1));
+            });
+        }"""
+    )
+    assert filled[0] > 0.85
+    assert 0.1 < filled[1] < 0.75
+
+
+# kills: a loop that steps by less than the numbers can tell apart, and never ends
+def test_values_that_hardly_differ_are_drawn(opened):
+    table = [[1e16 + 2 * ((k + d) % 2) for d in range(4)] for k in range(8)]
+    view = opened(PositionExplorer(table=table, tokens=["a", "b"]))
+    assert "stands at position" in view.caption
+
+
+@pytest.mark.parametrize(("ink", "theme"), [("#ddd", "dark"), ("#222", "light")])
+def test_where_no_background_tells_the_ink_does(opened, ink, theme):
+    view = opened(ScalingExplorer())
+    view.page.evaluate(f"document.body.style = 'background: none; color: {ink}'")
+    view.settle()
+    assert view.root.get_attribute("data-theme") == theme
