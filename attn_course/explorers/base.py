@@ -70,6 +70,21 @@ class Explorer(anywidget.AnyWidget):
         )
         self._has_own_layout = "layout" not in state
 
+    def set_state(self, sync_data: dict[str, Any]) -> None:
+        """Take what the browser sends, or send back what holds instead.
+
+        The browser checks before it sends. It still may ask for what has become impossible
+        here on the way; kept by one side alone, that value would part the two for good.
+
+        Raises:
+            TraitError: for what cannot be taken; all that came with it is left as it was.
+        """
+        try:
+            super().set_state(sync_data)
+        except traitlets.TraitError:
+            self.send_state([name for name in sync_data if name in self.keys])
+            raise
+
     def close(self) -> None:
         """Take the view out of the page and out of the registry of widgets."""
         layout = self.layout if self._has_own_layout else None

@@ -179,6 +179,18 @@ def test_state_is_the_tagged_traits_and_nothing_else():
     assert ScalingExplorer().state == {"d_k": 64, "seed": 0, "query": None, "key": None}
 
 
+# kills: a view that shows d_k = 8 for ever while Python computes at 4
+def test_what_the_browser_cannot_have_is_answered_with_what_holds(monkeypatch):
+    widget = ScalingExplorer(d_k=4)
+    sent = []
+    monkeypatch.setattr(widget, "send_state", lambda key: sent.append(widget.get_state(key)))
+    with pytest.raises(traitlets.TraitError, match="got 3"):
+        widget.set_state({"d_k": 3, "seed": 1})
+    assert sent == [{"d_k": 4, "seed": 0}]
+    widget.set_state({"d_k": 8})
+    assert (widget.d_k, len(sent)) == (8, 1)
+
+
 def test_running_a_cell_again_closes_what_it_has_shown(monkeypatch):
     for count in range(10):
         monkeypatch.setattr(cells, "current_cell", lambda count=count: ("a", count))
