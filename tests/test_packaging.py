@@ -138,7 +138,7 @@ def test_each_extra_brings_what_it_is_for():
     assert {"jupyterlab", "nbval"} <= names["lab"]
     assert {"pytest-xdist", "playwright", "jupytext", "ruff", "pyright"} <= names["dev"]
     (own,) = [r for r in requirements("dev") if r.name == "attn-course"]
-    assert own.extras == {"lab"}, "[dev] includes [lab]"
+    assert own.extras == {"lab", "cluster"}, "[dev] includes both"
 
 
 def test_base_install_has_nothing_that_only_lab_or_dev_needs():
