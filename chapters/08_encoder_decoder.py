@@ -364,8 +364,7 @@ learning_curves(
 
 # %% [markdown]
 # **What was seen.** Most of the way is made in the first half of the run; the last few dates take the
-# other half. They are the rare ways to write: a pattern that one language has, a month that two
-# languages spell nearly alike.
+# other half.
 #
 # Look at the languages in turn. Each has about ninety test dates, so one wrong date is about one percent,
 # and which language is worst varies with the seed. This is one run; `docs/claims.md` has three seeds.
