@@ -24,10 +24,11 @@ const GRID_STYLE = `
 .attn-ex [role=grid] td { min-width: 3.2em; height: 1.9em; cursor: pointer; }
 .attn-ex [role=grid] th, .attn-ex [role=grid] .corner { font-weight: 400; border: 0; min-width: 0; max-width: 6em; }
 .attn-ex [role=grid] td[data-part=from] { outline: 2px dashed var(--accent); outline-offset: -2px; }
-.attn-ex [role=grid] td[data-part=to] { outline: 3px solid var(--ink); outline-offset: -2px; font-weight: 700; }
+.attn-ex [role=grid] td[data-part=to] { outline: 3px solid var(--ink); outline-offset: -2px;
+  -webkit-text-stroke: .04em currentColor; } /* bold letters are wider: the tables would move */
 .attn-ex [role=grid] td[data-later] { color: var(--soft); font-style: italic; }
 .attn-ex [role=grid] td:focus-visible { outline: 3px solid var(--accent); outline-offset: 0; }
-.attn-ex [role=grid] td input { width: 3em; min-height: 0; padding: 0 .2em; text-align: right; }
+.attn-ex [role=grid] td input { width: 100%; min-height: 0; padding: 0 .2em; text-align: right; }
 `;
 
 export class NumberGrid {
@@ -112,7 +113,8 @@ export class NumberGrid {
   /** Edit a number where it stands: Enter takes it, Escape leaves it as it was. */
   write(i, j, text = null) {
     const cell = this.cells[i][j];
-    const input = make("input", { type: "text", inputMode: "decimal", value: text ?? cell.textContent });
+    const before = cell.textContent; // rounded: taken back as it stands it would change the number
+    const input = make("input", { type: "text", inputMode: "decimal", value: text ?? before });
     input.setAttribute("aria-label", `${this.title} ${i}, ${j}`);
     let open = true;
     const leave = (take, stay) => {
@@ -120,8 +122,9 @@ export class NumberGrid {
       open = false;
       const typedText = input.value;
       cell.replaceChildren();
+      cell.style.minWidth = "";
       if (stay) cell.focus();
-      if (take) this.edit(i, j, typedText);
+      if (take && typedText !== before) this.edit(i, j, typedText);
       this.ui.redraw();
     };
     this.ui.listen(input, "keydown", (event) => {
@@ -130,6 +133,7 @@ export class NumberGrid {
       leave(event.key === "Enter", true);
     });
     this.ui.listen(input, "blur", () => leave(true, false));
+    cell.style.minWidth = `${cell.offsetWidth}px`;
     cell.replaceChildren(input);
     input.focus();
     if (text === null) input.select();

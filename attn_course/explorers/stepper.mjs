@@ -225,13 +225,14 @@ const STEPPER_STYLE = `
 .attn-ex .shapes { min-height: 3.2em; margin: 0; }
 .attn-ex .in-full { list-style: none; margin: 0; padding: 0; font-size: .9em; }
 .attn-ex .in-full li { min-height: 1.5em; padding-left: .5em; border-left: 3px solid transparent;
-  font-family: ui-monospace, monospace; }
+  font-family: ui-monospace, monospace; display: grid; }
+.attn-ex .in-full span { grid-area: 1 / 1; }
+.attn-ex .in-full .room { visibility: hidden; }
 .attn-ex .in-full .now { border-color: var(--accent); font-weight: 600; }
 .attn-ex .grids { display: flex; flex-wrap: wrap; gap: .4em .6em; align-items: start; margin: .2em 0 .5em; }
 .attn-ex .asked { min-height: 5em; }
 .attn-ex[data-explorer=AttentionStepper] { container-type: inline-size; width: 100%; }
 @container (max-width: 40em) {
-  .attn-ex .in-full li:first-child { min-height: 3em; } .attn-ex .in-full li:last-child { min-height: 4.5em; }
   .attn-ex .asked { min-height: 12.5em; }
   .attn-ex .shapes, .attn-ex[data-explorer=AttentionStepper] .caption { min-height: 4.4em; }
 }
@@ -381,18 +382,38 @@ function shapePane(ui) {
 // the output stands alone: it comes from a whole row of weights.
 function fullPane(ui) {
   const element = make("ol", { className: "in-full" });
-  const lines = STAGES.slice(1).map(() => element.appendChild(make("li")));
+  const lines = STAGES.slice(1).map(() => {
+    const [line, room, text] = [make("li"), make("span", { className: "room" }), make("span")];
+    line.append(room, text);
+    element.append(line);
+    return { line, room, text };
+  });
+  let shown = [];
   const draw = (numbers, state, focus) => {
+    const given = [state.query, state.key, state.value, state.mask];
+    if (given.some((rows, k) => rows !== shown[k])) {
+      lines.forEach(({ room }, k) => (room.textContent = longest(k, numbers, state, ui.t)));
+    }
+    shown = given;
     const reached = STAGES.slice(0, STAGES.indexOf(focus.stage) + 1);
     const chain = focus.stage === "sum" ? ["sum"] : reached;
-    lines.forEach((line, k) => {
+    lines.forEach(({ line, text }, k) => {
       const [stage, now] = [chain[k], chain[k] === focus.stage];
       line.className = now ? "now" : "";
       const way = stage && unfolded({ ...focus, stage }, numbers, state, now && focus.asked, ui.t);
-      line.textContent = stage ? `${stageName(stage, ui.t)}: ${way}` : "";
+      text.textContent = stage ? `${stageName(stage, ui.t)}: ${way}` : "";
     });
   };
   return { element, draw };
+}
+
+// The longest text that a line comes to hold: it keeps its room, so that no step moves the page.
+function longest(line, numbers, state, t) {
+  const stages = line === 0 ? ["dot", "sum"] : [STAGES[line]];
+  const texts = orderOf(state).filter(({ stage }) => stages.includes(stage)).map((place) =>
+    `${stageName(place.stage, t)}: ${unfolded(place, numbers, state, false, t)}`);
+  const most = texts.reduce((best, text) => (text.length > best.length ? text : best));
+  return `${most} 00000`; // a shorter text may be broken less luckily
 }
 
 function gridPane(ui) {

@@ -334,6 +334,29 @@ def test_the_height_stays_while_stepping(opened, width):
     assert view.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+# kills: lines that need more room for eight numbers than the example's four
+def test_the_height_stays_with_as_many_numbers_as_there_is_room_for(opened):
+    generator = torch.Generator().manual_seed(1)
+    rows = 30 * torch.randn(3, 8, 8, generator=generator)
+    view = opened(AttentionStepper(*rows, pace="row"))
+    heights = set()
+    view.page.keyboard.press("Tab")
+    for _ in range(40):
+        heights.add(view.root.evaluate("(root) => root.offsetHeight"))
+        view.press("ArrowRight")
+    assert len(heights) == 1
+
+
+# kills: a number that is rounded because somebody looked at its cell
+def test_an_edit_that_changes_nothing_leaves_the_number_as_it_is(opened):
+    view = opened(AttentionStepper([[0.123456]], [[1.0]], [[float("nan")]]))
+    for name in ("query q", "value v"):
+        view.root.get_by_role("grid", name=name).locator("td").last.click()
+        view.press("Enter")
+    assert view.page.evaluate("[...attnCourseViews][0].state.query[0][0]") == 0.123456
+    assert view.message == ""
+
+
 @pytest.mark.parametrize("width", [380, 1000])
 def test_the_height_stays_while_predicting(opened, width):
     view = opened(AttentionStepper(stage="scale", predict=True), width=width)
