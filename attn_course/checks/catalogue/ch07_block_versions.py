@@ -282,7 +282,9 @@ def common(combine: Combine, right: Forward) -> tuple[Mistake, ...]:
                 lambda block, x, mask: attend(block, attend(block, x, mask), mask), feed
             ),
             also=(
-                with_sublayers(attend, lambda block, x, mask: feed(block, feed(block, x, 0), 0)),
+                with_sublayers(
+                    attend, lambda block, x, mask: feed(block, feed(block, x, None), None)
+                ),
             ),
         ),
         Mistake(

@@ -1,0 +1,844 @@
+# ---
+# jupyter:
+#   attn_course:
+#     title: "The Transformer block"
+#     reading_minutes: 55
+#     exercise_minutes: 65
+# ---
+
+# %% [markdown]
+# Attention moves information between tokens. A model is made of many such moves, one after the other,
+# and stacks of attention alone do not train: something has to keep what a token was, keep its numbers in
+# range, and work on what it was told. That is the **block**: attention, a small network, and around each
+# of them a residual and a norm.
+#
+# ## What you will be able to do
+#
+# - Write layer norm from its formula, and say what it looks at and what it must not look at.
+# - Write the feed-forward layer, and show that no token sees another in it.
+# - Put both together as a post-norm and as a pre-norm block, and load the weights of
+#   `nn.TransformerEncoderLayer` into yours.
+# - Say what depth, learning rate, warm-up and the first weights have to do with whether a stack trains.
+# - Count the parameters and the multiply-adds of a block in your head.
+#
+# Axes: $b$ sequences, $n$ tokens, $d$ features. Sizes: $d_\text{model}$, and $d_\text{ff}$ for the hidden
+# features of the feed-forward layer.
+#
+# First, three questions on the chapters before.
+
+# %% hide="input"
+recall("07")
+
+# %%
+import torch
+from torch import nn
+
+from attn_course.blocks import EncoderBlock, FeedForward, PreNormBlock
+from attn_course.experiments.ch05_costs import multiply_adds
+from attn_course.experiments.ch07 import (
+    StackSettings, at_the_start, linear_sizes, stack_runs, task_of, train_stack,
+)
+from attn_course.experiments.ch07_views import norm_view, reach
+from attn_course.explorers import TrainingView
+from attn_course.models import count_parameters
+from attn_course.multihead import MultiHeadAttention
+from attn_course.norms import LayerNorm, layer_norm
+from attn_course.plots import gradient_flow, head_maps, line_plot
+
+# %% [markdown]
+# ## The residual stream
+#
+# **What would you lose if attention replaced a token?** The output of attention is a weighted mean of
+# others. After it, nothing says what the token itself was, unless some head happens to look back at it.
+# So the output is not put in the token's place. It is *added*:
+#
+# $$x \;\leftarrow\; x + \mathrm{sublayer}(x)$$
+#
+# On paper, with two features and two sublayers that write $(0.5, -1)$ and $(0, 3)$:
+#
+# | | $x$ |
+# |---|---|
+# | what comes in | $(1, 2)$ |
+# | after the first | $(1.5, 1)$ |
+# | after the second | $(1.5, 4) = (1, 2) + (0.5, -1) + (0, 3)$ |
+#
+# What comes out is what came in plus everything that was written on the way. That sum is called the
+# **residual stream**. A sublayer with nothing to say writes zeros, and the token passes unchanged. Take
+# six blocks whose norms stand beside the stream (we will come to where), collect what they write, and
+# add it up:
+
+# %%
+torch.manual_seed(0)
+blocks = [PreNormBlock(32, 4, 64) for _ in range(6)]
+x = came_in = torch.randn(2, 8, 32)
+written = []
+for block in blocks:
+    written.append(block(x) - x)
+    x = x + written[-1]
+print("in + all that was written = out:", torch.allclose(came_in + sum(written), x, atol=1e-5))
+print("still in the stream: cosine of in and out is above a tenth:",
+      bool(torch.cosine_similarity(came_in, x, dim=-1).mean() > 0.1))
+
+# %% [markdown] prediction="alike-without-residual"
+# Six blocks with fresh weights, eight different tokens. How alike are the tokens after the sixth block, if
+# the residuals are taken out? As a number, the mean cosine between tokens: 0 is unrelated, 1 is the same.
+#
+# number: 0 … 1, within 0.1
+
+# %%
+post, pre = StackSettings(norm="post"), StackSettings(norm="pre")
+bare = StackSettings(norm="pre", residual=False)
+alike = {name: [at_the_start(settings, seed=seed).alike for seed in range(3)]
+         for name, settings in (("with residual", pre), ("without", bare))}
+reveal("alike-without-residual", sum(run[-1] for run in alike["without"]) / 3)
+
+# %%
+line_plot(
+    range(7), alike, x_label="blocks passed", y_label="mean cosine between tokens", y_limits=(0, 1.05),
+    title="Without residuals all tokens become one",
+    alt="Both lines start near 0. Without residuals the similarity is near 1 after two or three blocks; "
+    "with residuals it rises slowly and stays clearly below 1.",
+)
+
+# %% [markdown]
+# **What was seen.** Without residuals the tokens are the same token after a few blocks. Attention with
+# fresh weights is nearly a mean over everybody, and means of means differ in nothing any more. The
+# residual keeps each token itself while it listens. How much that matters for training you will measure
+# below.
+
+# %% [markdown] question="residual-meaning"
+# The attention of a block writes zeros for some token. What is that token after the step, in a stack
+# with residuals and no norm in the stream?
+#
+# - [ ] Zero
+#   That would be so if the output took the token's place. It is added.
+# - [x] What it was before
+#   x + 0. A sublayer that has nothing to say leaves the token alone.
+# - [ ] The mean of the other tokens
+#   That is what attention without a residual would make of it.
+# - [ ] Undefined, the norm divides by zero
+#   The norm is not of the output; and epsilon is there for that case.
+
+# %% [markdown]
+# ## Layer norm by hand
+#
+# **If every block adds, what keeps the numbers in range?** A norm. For one token, $x$ of shape $(d,)$:
+#
+# $$\mu = \frac1d \sum_k x_k \qquad \sigma^2 = \frac1d \sum_k (x_k - \mu)^2 \qquad
+# \mathrm{LN}(x) = \gamma \cdot \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$$
+#
+# The gain $\gamma$ and the bias $\beta$, both $(d,)$, are learned. They start at 1 and 0. On paper, for
+# $x = (1, 3, 3, 9)$:
+#
+# | step | |
+# |---|---|
+# | mean | $\mu = 16 / 4 = 4$ |
+# | centred | $(-3, -1, -1, 5)$ |
+# | variance | $(9 + 1 + 1 + 25) / 4 = 9$, so $\sigma = 3$ |
+# | divided | $(-1, -\tfrac13, -\tfrac13, \tfrac53)$ |
+#
+# Note what the variance is divided by: $d$, here 4. The *sample* variance would divide by 3 and give 12.
+
+# %%
+x = torch.tensor([1.0, 3.0, 3.0, 9.0])
+ones, zeros = torch.ones(4), torch.zeros(4)
+print("by the function:", layer_norm(x, ones, zeros).tolist()[:2], "…")
+print("torch.std says", round(x.std().item(), 2), "and with correction=0", x.std(correction=0).item())
+
+# %% [markdown] prediction="norm-of-ten-x"
+# What is the layer norm of $10 x + 100$, compared with that of $x$?
+#
+# - Ten times as large, and shifted
+# - Ten times as large, not shifted
+# - The same
+
+# %%
+same = torch.allclose(layer_norm(10 * x + 100, ones, zeros), layer_norm(x, ones, zeros), atol=1e-4)
+print("the same:", same)
+reveal("norm-of-ten-x", 2 if same else 0)
+
+# %% [markdown]
+# The norm throws two of the token's $d$ numbers away, its mean and its size. Move them with the
+# sliders. Then make the scale small, and watch epsilon take over: a token with less variance than
+# epsilon is no longer brought to size 1. Where epsilon stands, under the root, matters only there.
+
+# %%
+norm_view()
+
+# %% [markdown]
+# **Whose mean?** There are $b \cdot n \cdot d$ numbers, and several axes that a mean could go along. Each
+# row of these maps is an output token, each column an input token. A cell is bright where the output
+# moves with that input.
+
+# %%
+tokens = torch.randn(1, 6, 8, generator=torch.Generator().manual_seed(1))
+per_token = reach(lambda x: (x - x.mean(-1, keepdim=True)) / x.std(-1, keepdim=True), tokens)
+per_sentence = reach(lambda x: (x - x.mean((1, 2), keepdim=True)) / x.std((1, 2), keepdim=True), tokens)
+print("other tokens reach a token, per token:   ", bool((per_token - per_token.diag().diag()).any()))
+print("other tokens reach a token, per sentence:", bool((per_sentence - per_sentence.diag().diag()).all()))
+
+# %% [markdown]
+# With one mean for the sentence, each token depends on all, the later ones too. In a model that
+# predicts the next token, that is a leak, past every mask. Layer norm takes the statistics of each token
+# alone. (Batch norm goes along the batch: then what a sentence means depends on who else is in the
+# batch.)
+
+# %% [markdown] question="norm-axis"
+# x is (b, n, d_model) = (32, 100, 512). How many means does layer norm compute?
+#
+# - [ ] 512
+#   One for each feature, over batch and tokens: that is batch norm.
+# - [ ] 32
+#   One for each sequence: then every token would depend on the later ones.
+# - [x] 3 200
+#   One for each token, over its 512 features.
+# - [ ] 1
+#   A single one would tie all sequences of the batch together.
+
+# %% [markdown]
+# {{exercise: layer_norm}}
+
+# %% [markdown]
+# ## The feed-forward layer
+#
+# **Attention only mixes what is there. Who works on it?** The second sublayer, a network of two layers:
+#
+# $$\mathrm{FFN}(x) = \max(0,\; x W_1 + b_1)\, W_2 + b_2$$
+#
+# with $W_1$ of shape $(d_\text{model}, d_\text{ff})$, $W_2$ back, and $d_\text{ff}$ usually
+# $4\, d_\text{model}$. It is the same network for each token, and applied to each alone.
+
+# %% [markdown] prediction="who-sees-whom"
+# Six tokens. In how many of the 36 cells (output token, input token) does the feed-forward layer let an
+# input reach an output?
+#
+# number: 0 … 36, within 0.5
+
+# %%
+torch.manual_seed(0)
+attention, network, norm = MultiHeadAttention(8, 2), FeedForward(8, 32), LayerNorm(8)
+maps = torch.stack([
+    reach(lambda x: attention(x, x, x)[0], tokens), reach(network, tokens), reach(norm, tokens),
+])
+print("cells reached by attention, feed-forward, norm:", (maps > 1e-6).sum(dim=(1, 2)).tolist())
+reveal("who-sees-whom", int((maps[1] > 1e-6).sum()))
+
+# %%
+head_maps(
+    maps / maps.amax(dim=(1, 2), keepdim=True), title="Who reaches whom: attention, feed-forward, norm",
+    alt="Three maps of 6 by 6. In the first, attention, all cells are filled. In the second, "
+    "feed-forward, and the third, norm, only the diagonal is.",
+)
+
+# %% [markdown]
+# **What was seen.** Only attention moves anything between tokens. Feed-forward and norm work on the
+# diagonal: they are “per token”. So all that is *done* with what attention brought is done here, and it is
+# the part with most of the parameters, as you will count.
+#
+# The $\max$ is not decoration. Leave it out, and $W_1$ and $W_2$ are one matrix, as two projections in a
+# row always are (chapter 05):
+
+# %%
+W_1, W_2 = network.W_1.weight.T, network.W_2.weight.T
+x = torch.randn(5, 8)
+print("without max, one matrix does it:", torch.allclose(x @ W_1 @ W_2, x @ (W_1 @ W_2), atol=1e-5))
+with_max = torch.relu(x @ W_1) @ W_2
+print("with max, twice the input gives twice the output:",
+      torch.allclose(torch.relu(2 * x @ W_1) @ W_2, 2 * with_max, atol=1e-4))
+print("with max, minus the input gives minus the output:",
+      torch.allclose(torch.relu(-x @ W_1) @ W_2, -with_max, atol=1e-4))
+
+# %% [markdown]
+# (Twice the input *does* give twice the output, as long as the biases are zero. A common test for
+# linearity, and not enough.)
+#
+# {{exercise: FeedForward}}
+
+# %% [markdown]
+# ## Dropout, in three places
+#
+# The original model drops numbers while it trains: attention weights, hidden features of the
+# feed-forward, and what each sublayer returns, before it is added. Each number becomes zero with
+# probability $p$, and those that stay are multiplied by $1 / (1 - p)$, so that the mean stays the same.
+# In evaluation nothing is dropped.
+
+# %%
+torch.manual_seed(0)
+drop = nn.Dropout(0.25)  # p is the share that is dropped
+ones = torch.ones(100_000)
+print("values in training:  ", drop(ones).unique().tolist()[0], "and 1 / 0.75")
+print("mean stays near 1:   ", abs(drop(ones).mean().item() - 1) < 0.02)
+print("in evaluation:       ", drop.eval()(ones).unique().tolist())
+
+# %% [markdown]
+# Two things go wrong with it. Somebody forgets `model.eval()`, and the same sentence gets another answer
+# each time. Or somebody calls `F.dropout(x, p)`, which does not know about `eval()` and drops always. All
+# models of this chapter have $p = 0$: they are small and see each sequence about once.
+#
+# ## Where the norm stands
+#
+# **Norm and sum: which comes first?** The paper of 2017 normalises the sum (**post-norm**). Most models
+# since 2019 normalise what goes into the sublayer (**pre-norm**):
+#
+# $$\text{post:}\quad x \leftarrow \mathrm{LN}(x + \mathrm{sublayer}(x)) \qquad\qquad
+# \text{pre:}\quad x \leftarrow x + \mathrm{sublayer}(\mathrm{LN}(x))$$
+#
+# A block has two such steps, self-attention and feed-forward, each with a norm of its own. Silence all
+# sublayers, so that they write zeros, and see what is left of each kind.
+
+# %% [markdown] prediction="silenced-blocks"
+# All sublayers write zeros. Which block then gives back exactly what it was given?
+#
+# - Both
+# - Only the pre-norm block
+# - Only the post-norm block
+# - Neither
+
+# %%
+def silenced(block):
+    """The block, with sublayers that write zeros."""
+    for name, weight in block.named_parameters():
+        if "W_o" in name or "W_2" in name:
+            nn.init.zeros_(weight)
+    return block
+
+
+x = torch.randn(1, 4, 16)
+untouched = {kind.__name__: torch.equal(silenced(kind(16, 2, 32))(x), x)
+             for kind in (EncoderBlock, PreNormBlock)}
+print(untouched)
+reveal("silenced-blocks", {(True, True): 0, (False, True): 1, (True, False): 2}.get(
+    tuple(untouched.values()), 3))
+
+# %% [markdown]
+# In pre-norm nothing stands in the stream. From the input to the output of a hundred blocks there is a
+# way on which nothing is done but adding, and the gradient goes back along it. Its price: the sum grows
+# from block to block, and the model needs one more norm at its end. In post-norm every block ends with a
+# norm, so what comes out is always of size 1, and everything that passes, passes all norms.
+#
+# PyTorch's block is the same thing. With its weights, ours must agree:
+
+# %%
+theirs = nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True)
+ours = EncoderBlock.from_torch(theirs)
+mask = torch.ones(4, 4).tril().bool()
+print("the same output:", torch.allclose(ours(x, mask), theirs(x, src_mask=~mask), atol=1e-5))
+print("names there:", ", ".join(name for name, _ in theirs.named_children()))
+
+# %% [markdown] question="pre-norm-residual"
+# A pre-norm block is written as `x = norm(x); x = x + attention(x, x, x)[0]`. What is wrong?
+#
+# - [ ] Nothing, that is the formula
+#   In the formula the sum starts from x as it came in. Here x has been overwritten by then.
+# - [x] The residual starts from the normalised x, so the norm stands in the stream
+#   Silence the attention, and the block returns norm(x) instead of x. This very mistake was in a
+#   released version of PyTorch.
+# - [ ] The keys and values should not be normalised
+#   They should: all three come from the same normalised x.
+# - [ ] The norm should come after the sum
+#   That would be post-norm, which is another block and not a mistake.
+
+# %% [markdown]
+# {{exercise: EncoderBlock}}
+#
+# {{exercise: PreNormBlock}}
+
+# %% [markdown]
+# ## Deep stacks at their start
+#
+# **Which of the two gets into trouble with depth, and what kind?** You will read that in deep
+# post-norm stacks “the gradient vanishes”. Look at both, before the first step of training: the gradient
+# of each block's weights, and how alike the tokens have become by the end. The stacks have 2, 6, 12 and
+# 24 blocks, $d_\text{model} = 32$, and weights drawn by Xavier's rule.
+
+# %% [markdown] prediction="alike-post-norm"
+# 24 post-norm blocks, fresh. How alike are the tokens at the end? (Mean cosine; with pre-norm it is
+# measured after the norm at the end.)
+#
+# - Hardly: below 0.5
+# - Clearly, but they can be told apart: 0.5 to 0.95
+# - Practically the same token: above 0.95
+
+# %%
+depths = [2, 6, 12, 24]
+starts = {norm: {depth: [at_the_start(StackSettings(num_layers=depth, norm=norm), seed=seed)
+                         for seed in range(3)] for depth in depths} for norm in ("post", "pre")}
+alike = {norm: [[starts[norm][depth][seed].alike[-1] for depth in depths] for seed in range(3)]
+         for norm in starts}
+lowest = min(run[-1] for run in alike["post"])
+print("24 blocks, above 0.95 in all three runs: post", lowest > 0.95,
+      " pre", min(run[-1] for run in alike["pre"]) > 0.95)
+reveal("alike-post-norm", 2 if lowest > 0.95 else 1 if lowest > 0.5 else 0)
+
+# %%
+line_plot(
+    depths, alike, log_x=True, x_label="blocks", y_label="mean cosine between tokens", y_limits=(0, 1.05),
+    title="How alike the tokens are at the end",
+    alt="Both lines rise with depth. Post-norm is close to 1 from 6 blocks on; pre-norm stays below.",
+)
+
+# %%
+flow = {norm: starts[norm][24][0].gradients for norm in starts}
+falls = {norm: sum(s.gradients[0] / s.gradients[-1] for s in starts[norm][24]) / 3 for norm in starts}
+print("first block's gradient / last block's, 24 blocks: post below 0.3:", falls["post"] < 0.3,
+      "; pre above 1:", falls["pre"] > 1)
+gradient_flow(
+    {norm: {f"block {k}": g for k, g in enumerate(flow[norm])} for norm in flow},
+    title="Gradient of each block before the first step, 24 blocks",
+    alt="Post-norm: smallest in the middle and the first blocks, about ten times larger in the last. "
+    "Pre-norm: nearly level, slightly falling towards the end.",
+)
+
+# %% tags=["nbval-ignore-output"]
+for norm in starts:
+    firsts = [sum(s.gradients[0] for s in starts[norm][depth]) / 3 for depth in depths]
+    print(f"{norm:4} gradient of the first block at depth 2, 6, 12, 24:",
+          "  ".join(f"{g:.2f}" for g in firsts))
+
+# %% [markdown]
+# **What was seen.** In post-norm the gradient of the early blocks is some ten times smaller than that of
+# the last ones. That is uneven. It is not “vanished”: a learning rate, or Adam, which divides by the
+# size of the gradient, makes up for ten. What does look hopeless is the other picture. After 12 blocks all
+# tokens are the same vector, and a head that reads them cannot know which symbol stood where. In
+# pre-norm the tokens grow alike as well, more slowly.
+#
+# So far this is the start. Whether a stack *trains* is another question, and has to be tried.
+#
+# ## Who trains?
+#
+# The task: write eight symbols down in reverse. A stack of two blocks has it within a few hundred
+# steps. Now six blocks, 300 steps of Adam, three seeds each. “Cold” starts at the full rate at once;
+# “warm” lets it rise over the first 100 steps. Guessing gives one in eight.
+
+# %% [markdown] prediction="who-trains"
+# Rate 0.008, six blocks. Which stacks reach 95 % in at least two of three runs?
+#
+# - Pre-norm cold, post-norm warm; not post-norm cold
+# - All of them
+# - Only pre-norm
+# - Only those with warm-up
+
+# %%
+ways = {
+    "post, cold": StackSettings(norm="post"),
+    "post, warm": StackSettings(norm="post", warmup=100),
+    "pre, cold": StackSettings(norm="pre"),
+    "post, cold, a quarter of the rate": StackSettings(norm="post", lr=2e-3),
+    "post, cold, two blocks": StackSettings(norm="post", num_layers=2),
+}
+runs = stack_runs(ways)
+
+# %%
+trains = {name: sum(run.accuracy > 0.95 for run in of) for name, of in runs.items()}
+for name, number in trains.items():
+    print(f"{name:34} {'trains' if number >= 2 else 'does not train'}")
+cold, warm, pre_cold = (trains[name] >= 2 for name in ("post, cold", "post, warm", "pre, cold"))
+reveal("who-trains", {(False, True, True): 0, (True, True, True): 1, (False, False, True): 2}.get(
+    (cold, warm, pre_cold), 3))
+
+# %% tags=["nbval-ignore-output"]
+for name, of in runs.items():
+    print(f"{name:34}", "  ".join(f"{run.accuracy:.0%}" for run in of))
+
+# %%
+line_plot(
+    range(15, 301, 15),
+    {name: [torch.tensor(run.history.loss).view(-1, 15).mean(dim=1).tolist() for run in runs[name]]
+     for name in ("post, cold", "post, warm", "pre, cold")},
+    x_label="step", y_label="loss", title="Six blocks at a rate of 0.008",
+    alt="Pre-norm falls to nearly zero first, post-norm with warm-up follows; post-norm without it "
+    "stays high.",
+)
+
+# %% [markdown]
+# **What was seen.** It is not depth alone, and not post-norm alone. Post-norm with six blocks trains with
+# a warm-up, and with a smaller rate without one; with two blocks it needs neither. Pre-norm takes the
+# full rate at once. “Post-norm needs warm-up” is a sentence about a depth *and* a rate.
+#
+# Why should the first steps matter so much? At the full rate Adam moves every weight by about the rate, in
+# whatever direction the first few gradients point. Six post-norm blocks are thrown to a place where all
+# tokens look alike, and where there is no gradient left that could tell them apart. Small first steps do
+# not go there. That is a reading that fits what you saw; it is not shown by it.
+#
+# Watch one that trains. Two blocks learn to reverse: in the map, query $i$ has to find key $7 - i$. The
+# view keeps the maps at moments of the run. Go back through them, and compare with the loss.
+
+# %% tags=["nbval-ignore-output"]
+watched = StackSettings(norm="pre", num_layers=2)
+symbols = task_of(watched, seed=0).test_set(1).inputs
+view = TrainingView(symbols, [str(symbol) for symbol in symbols[0].tolist()])
+view
+
+# %% tags=["nbval-ignore-output"]
+_ = train_stack(watched, seed=0, on_step=view)
+
+# %% [markdown] prediction="without-residual-trains"
+# Back to residuals. Pre-norm blocks *without* them, at a quarter of the rate: two blocks, and six. Which
+# train?
+#
+# - Both
+# - Two blocks do, six do not
+# - Neither
+
+# %%
+bare = {depth: StackSettings(norm="pre", residual=False, num_layers=depth, lr=2e-3) for depth in (2, 6)}
+without = stack_runs({f"{depth} blocks without residuals": one for depth, one in bare.items()})
+two, six = (sum(run.accuracy > 0.95 for run in of) >= 2 for of in without.values())
+print("without residuals, two blocks:", "train;" if two else "do not train;",
+      "six blocks:", "train" if six else "do not train")
+reveal("without-residual-trains", 0 if two and six else 1 if two else 2)
+
+# %% [markdown]
+# *One cell away:* twelve post-norm blocks at 0.002 over 800 steps, with a warm-up of 300 and without: about
+# a minute of CPU time for the two. An interrupted run goes on from its checkpoint. Remove the `#` to run it.
+
+# %%
+# for warmup in (0, 300):
+#     deep = StackSettings(norm="post", num_layers=12, lr=2e-3, warmup=warmup, steps=800)
+#     run = train_stack(deep, seed=0, checkpoint=f"twelve_blocks_{warmup}.pt")
+#     print(f"warm-up {warmup}: {run.accuracy:.0%}")
+
+# %% [markdown] question="warm-up-claim"
+# Somebody writes: “Post-norm Transformers cannot be trained without warm-up.” What do your runs say?
+#
+# - [ ] They confirm it
+#   Post-norm with two blocks, and with six at a smaller rate, trained cold.
+# - [x] It depends on depth and learning rate: here six blocks at the larger rate needed it
+#   And pre-norm needed none at that rate.
+# - [ ] Warm-up makes no difference
+#   At the larger rate it made the difference between training and not.
+# - [ ] Post-norm cannot be trained
+#   It can: the model of 2017 was one.
+
+# %% [markdown]
+# ## The first weights
+#
+# **How large should the weights be drawn?** A feature after a matrix is a sum of $d$ products. If the
+# entries have variance $v$, the features' variance is multiplied by $d \cdot v$ at each matrix. To leave
+# it alone, $v = 1/d$. Xavier's rule, $v = 2 / (d_\text{in} + d_\text{out})$, is the middle way between that
+# condition forwards and the same one backwards. Twelve matrices in a row, no norms:
+
+# %%
+sizes = {f"{factor} × Xavier": linear_sizes(factor, 12) for factor in (0.3, 1, 3)}
+print("after twelve matrices, in powers of ten:",
+      {name: round(torch.tensor(run[-1]).log10().item()) for name, run in sizes.items()})
+line_plot(
+    range(13), sizes, log_y=True, x_label="matrices passed", y_label="size of the features",
+    title="Twelve matrices in a row",
+    alt="On a logarithmic scale three straight lines: with 3 times Xavier rising to nearly a million, "
+    "with Xavier level, with 0.3 times falling to about a millionth.",
+)
+
+# %% [markdown]
+# The factor is taken to the power of the depth. Now the same factors in six real blocks, with their
+# residuals and norms. All three runs each start cold, but for the last.
+
+# %% [markdown] prediction="first-weights"
+# Weights ten times too small (0.1 × Xavier), six post-norm blocks, the full rate, no warm-up. With Xavier's
+# weights this stack did not train. And now?
+#
+# - It does not train either: the signal dies
+# - It trains
+
+# %%
+factors = {
+    "post, cold, 0.1 × Xavier": StackSettings(norm="post", start=0.1),
+    "pre, cold, 3 × Xavier": StackSettings(norm="pre", start=3.0),
+    "post, warm, 3 × Xavier": StackSettings(norm="post", start=3.0, warmup=100),
+}
+by_start = stack_runs(factors)
+for name, of in by_start.items():
+    print(f"{name:26} {'trains' if sum(run.accuracy > 0.95 for run in of) >= 2 else 'does not train'}")
+small = sum(run.accuracy > 0.95 for run in by_start["post, cold, 0.1 × Xavier"])
+reveal("first-weights", 1 if small >= 2 else 0)
+
+# %% tags=["nbval-ignore-output"]
+for name, of in by_start.items():
+    start = at_the_start(factors[name], seed=0)
+    print(f"{name:26}", "  ".join(f"{run.accuracy:.0%}" for run in of),
+          f"  tokens alike at the start: {start.alike[-1]:.2f}")
+
+# %% [markdown]
+# **What was seen.** The textbook picture, a signal that dies or explodes with depth, is that of the
+# matrices without norms. With residual and norm, *too small* does no harm here: the sublayers write
+# little, the stack begins as almost the identity, and the tokens stay apart. It even makes warm-up
+# unnecessary. *Too large* is what hurts post-norm; a warm-up does not save it. Pre-norm takes both.
+#
+# So Xavier's rule is not sacred in a network with norms. Many models draw smaller on purpose, and
+# GPT-2 divides what is written into the stream by a root of the depth.
+
+# %% [markdown] question="start-too-small"
+# Why does a stack with residuals not mind weights that are ten times too small?
+#
+# - [ ] The norm scales the weights up
+#   It scales features. The weights stay what they are until they are trained.
+# - [x] What a sublayer writes is small, and the stream carries x past it
+#   Without residuals the small output would be all there is.
+# - [ ] Adam ignores the size of the weights
+#   True for its steps, but before the first step the signal has to come through, and it does.
+# - [ ] Six blocks are too few for it to matter
+#   Without norm and residual, the factor of ten would already be a factor of a million.
+
+# %% [markdown]
+# ## What a block costs
+#
+# **Where are the parameters?** With $d_\text{ff} = 4\,d$, writing $d$ for $d_\text{model}$:
+#
+# | part | parameters |
+# |---|---|
+# | attention: four matrices $d \times d$, four biases | $4 d^2 + 4 d$ |
+# | feed-forward: $d \times 4d$ and back, two biases | $8 d^2 + 5 d$ |
+# | two norms, gain and bias | $4 d$ |
+# | together | $12 d^2 + 13 d$ |
+#
+# Each weight of a matrix is used once for each token: $12 d^2$ multiply-adds a token. Attention adds the
+# scores and the weighted sums, $2 n d$ a token for $n$ tokens. (One multiply-add is two “FLOPs”.)
+
+# %% [markdown] prediction="feed-forward-share"
+# What share of the parameters of a block is in its feed-forward layer, for d_model = 512?
+#
+# number: 0 … 1, within 0.05
+
+# %%
+block = EncoderBlock(512, 8, 2048)
+print("by the formula:", 12 * 512**2 + 13 * 512, "  counted:", count_parameters(block))
+share = count_parameters(block.feed_forward) / count_parameters(block)
+print(f"in the feed-forward layer: {share:.0%}")
+reveal("feed-forward-share", share)
+
+# %%
+widths, lengths = [64, 128, 256, 512], (128, 1024)
+counted = {f"n = {n}": [] for n in lengths}
+for d in widths:
+    for n in lengths:
+        found = multiply_adds(EncoderBlock(d, 4, 4 * d), torch.randn(1, n, d))
+        counted[f"n = {n}"].append(found / n)
+        assert found == n * (12 * d * d + 2 * n * d)
+print("PyTorch counts 12 d² + 2 n d multiply-adds a token, in all", len(widths) * len(lengths), "cases")
+
+# %%
+line_plot(
+    widths, counted | {"12 d²": [12 * d * d for d in widths]}, log_x=True, log_y=True, x_label="d_model",
+    y_label="multiply-adds a token", title="What a block computes",
+    alt="Three lines rising with d_model. The line for n = 128 lies just above 12 d²; that for n = 1024 "
+    "lies well above at small d_model and comes closer as d_model grows.",
+)
+
+# %% [markdown]
+# **What was seen.** Width counts squared: twice $d_\text{model}$ is four times the block. The length
+# enters by $2 n d$ alone, and reaches the size of the rest when $n = 6 d$. For $d_\text{model} = 512$ that is
+# about 3 000 tokens: below, a Transformer spends its time in plain matrix products, most of them in
+# the feed-forward layer.
+
+# %% [markdown] question="where-cost"
+# d_model = 1 024, n = 512. Where is most of the computing?
+#
+# - [ ] In the scores and weighted sums: attention is quadratic
+#   2 n d against 12 d² a token: here about one part in twelve.
+# - [x] In the matrices of the feed-forward layer
+#   8 of the 12 d², for every token.
+# - [ ] In the norms
+#   A few operations a feature. They cost memory traffic, not multiply-adds.
+# - [ ] In W_q, W_k, W_v and W_o
+#   4 of the 12 d². The feed-forward has twice as many.
+
+# %% [markdown]
+# {{exercise: count_parameters}}
+
+# %% [markdown]
+# ## Common mistakes
+#
+# | mistake | how it shows |
+# |---|---|
+# | variance divided by $d - 1$ | a few per cent at small widths, nothing at 512; loaded weights disagree slightly |
+# | epsilon added to $\sigma$, outside the root | only on very small features |
+# | statistics over the sentence or the batch | the future leaks past the mask; a sentence depends on its batch |
+# | no function between $W_1$ and $W_2$ | trains, as one matrix would |
+# | residual from the normalised $x$ | silent; with zeros written the block is not the identity |
+# | $x$ overwritten, then added to itself | silent; what the token was is gone |
+# | pre-norm, but only the queries normalised | silent; scaling $x$ by ten changes what is written |
+# | no norm after the last pre-norm block | logits grow with depth |
+# | one norm object in both places | half the gains; the count of parameters tells |
+# | blocks in a Python list, or `[block] * 6` | parameters missing, or six times the same block; count them |
+# | a layer made inside `forward` | random in each call, never trained |
+# | `x += …` on what the caller gave | an error in training, or silent damage |
+# | `F.dropout` without `training=` | evaluation is random |
+#
+# ## Further reading
+#
+# - Vaswani et al., “Attention Is All You Need”, 2017 (arXiv 1706.03762): sections 3.1 and 3.3.
+# - Ba, Kiros and Hinton, “Layer Normalization”, 2016 (arXiv 1607.06450).
+# - He et al., “Deep Residual Learning for Image Recognition”, 2015 (arXiv 1512.03385).
+# - Xiong et al., “On Layer Normalization in the Transformer Architecture”, 2020 (arXiv 2002.04745): post
+#   and pre, and warm-up.
+# - Dong, Cordonnier and Loukas, “Attention is not all you need”, 2021 (arXiv 2103.03404): tokens that
+#   become one without residuals.
+# - Glorot and Bengio, “Understanding the difficulty of training deep feedforward neural networks”, 2010:
+#   Xavier's rule, named after the first author's first name.
+# - Elhage et al., “A Mathematical Framework for Transformer Circuits”, 2021: the residual stream.
+
+# %% [markdown] part="exercises"
+# Five exercises. You write layer norm (7.1) and the feed-forward layer (7.2), put both around your
+# attention as the block of 2017 (7.3) and as that of today (7.4), load PyTorch's weights into them, and
+# count parameters (7.5).
+#
+# All inputs are batch first. Masks are boolean, **True means “may attend”**. Nothing is dropped. No answer
+# may change its inputs.
+
+# %% part="exercises"
+import torch
+from torch import nn
+
+from attn_course.experiments.ch07_views import compared_with_torch
+from attn_course.multihead import MultiHeadAttention
+from attn_course.norms import LayerNorm
+
+# %% [markdown] exercise="layer_norm"
+# `layer_norm(x, gain, bias, eps=1e-5)` normalises each token over its features:
+#
+# $$\gamma \cdot \frac{x - \mu}{\sqrt{\sigma^2 + \epsilon}} + \beta$$
+#
+# - `x`: float tensor (…, d), with any number of axes before the last. `gain` and `bias`: (d,).
+# - Mean and variance are those of one token, over the last axis. The variance is the biased one, divided
+#   by $d$. Epsilon stands under the root.
+# - Returns a tensor of the shape and dtype of `x`.
+#
+# ```python
+# x = torch.tensor([[1., 3., 3., 9.]])
+# layer_norm(x, torch.ones(4), torch.zeros(4))  # [[-1.0000, -0.3333, -0.3333, 1.6667]]
+# ```
+
+# %% exercise="layer_norm" source="attn_course.norms"
+
+# %% [markdown] exercise="FeedForward"
+# `FeedForward(d_model, d_ff)`, an `nn.Module`:
+#
+# $$\max(0,\; x W_1 + b_1)\, W_2 + b_2$$
+#
+# - It has two parts, `self.W_1 = nn.Linear(d_model, d_ff)` and `self.W_2 = nn.Linear(d_ff, d_model)`, with
+#   their biases, and nothing else that is learnt. The check copies its own weights in by these names.
+# - `forward(x)`: float tensor (…, d_model); returns the same shape. No residual, no norm, no dropout in
+#   it: those belong to the block.
+#
+# ```python
+# FeedForward(8, 32)(torch.randn(2, 5, 8)).shape  # (2, 5, 8)
+# ```
+
+# %% exercise="FeedForward"
+class FeedForward(nn.Module):
+    """Two projections with a ReLU between, for each token alone."""
+
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.W_1 = nn.Linear(d_model, d_ff)
+        self.W_2 = nn.Linear(d_ff, d_model)
+        ### END SOLUTION
+
+    def forward(self, x):
+        """Return each token of x (..., d_model), transformed."""
+        ### BEGIN SOLUTION
+        return self.W_2(torch.relu(self.W_1(x)))
+        ### END SOLUTION
+
+
+# %% [markdown] exercise="EncoderBlock"
+# `EncoderBlock(d_model, num_heads, d_ff)`, an `nn.Module`: the post-norm block of 2017.
+#
+# $$x \leftarrow \mathrm{LN}_1(x + \mathrm{attention}(x, x, x)) \qquad
+# x \leftarrow \mathrm{LN}_2(x + \mathrm{FFN}(x))$$
+#
+# - It has four parts: `self.self_attention`, a `MultiHeadAttention(d_model, num_heads)`;
+#   `self.feed_forward`, a `FeedForward(d_model, d_ff)`; `self.norm_1` and `self.norm_2`, each an
+#   `nn.LayerNorm(d_model)` or the course's `LayerNorm(d_model)`. Nothing else is learnt, nothing is shared,
+#   nothing is dropped. The check puts its own parts in by these names.
+# - `forward(x, mask=None)`: `x` (b, n, d_model), `mask` None or boolean as in exercise 5.3; hand it on to
+#   the attention. The attention is called as `attention(query, key, value, mask)` and returns a pair
+#   `(output, weights)`.
+# - Returns one tensor (b, n, d_model).
+#
+# ```python
+# EncoderBlock(8, 2, 32)(torch.randn(2, 5, 8)).shape  # (2, 5, 8)
+# ```
+
+# %% exercise="EncoderBlock"
+class EncoderBlock(nn.Module):
+    """Self-attention and feed-forward, each followed by norm(x + …)."""
+
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm_1, self.norm_2 = LayerNorm(d_model), LayerNorm(d_model)
+        ### END SOLUTION
+
+    def forward(self, x, mask=None):
+        """Return x (b, n, d_model) after both steps."""
+        ### BEGIN SOLUTION
+        attended, _ = self.self_attention(x, x, x, mask)
+        x = self.norm_1(x + attended)
+        return self.norm_2(x + self.feed_forward(x))
+        ### END SOLUTION
+
+
+# %% [markdown] part="exercises"
+# **With PyTorch's weights.** `nn.TransformerEncoderLayer` is the same block. Its weights are copied into
+# yours, part by part, and both get the same input and the same causal mask.
+
+# %% part="exercises"
+compared_with_torch(lambda *sizes: EncoderBlock(*sizes), norm="post")
+
+# %% [markdown] exercise="PreNormBlock"
+# `PreNormBlock(d_model, num_heads, d_ff)`: the same four parts under the same names, the same `forward`, the
+# other order.
+#
+# $$x \leftarrow x + \mathrm{attention}(y, y, y),\; y = \mathrm{LN}_1(x) \qquad
+# x \leftarrow x + \mathrm{FFN}(\mathrm{LN}_2(x))$$
+#
+# - There is no norm at the end of the block: the model puts one after its last block.
+#
+# ```python
+# block = PreNormBlock(8, 2, 32)
+# # with sublayers that write zeros, block(x) is x
+# ```
+
+# %% exercise="PreNormBlock"
+class PreNormBlock(nn.Module):
+    """Self-attention and feed-forward, each as x + sublayer(norm(x))."""
+
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm_1, self.norm_2 = LayerNorm(d_model), LayerNorm(d_model)
+        ### END SOLUTION
+
+    def forward(self, x, mask=None):
+        """Return x (b, n, d_model) after both steps."""
+        ### BEGIN SOLUTION
+        y = self.norm_1(x)
+        attended, _ = self.self_attention(y, y, y, mask)
+        x = x + attended
+        return x + self.feed_forward(self.norm_2(x))
+        ### END SOLUTION
+
+
+# %% part="exercises"
+compared_with_torch(lambda *sizes: PreNormBlock(*sizes), norm="pre")
+
+# %% [markdown] exercise="count_parameters"
+# `count_parameters(model)` says how many numbers of a model are trained.
+#
+# - `model`: any `nn.Module`, with parts in parts.
+# - Counts every number of every parameter, biases and gains included. What is not trained
+#   (`requires_grad` is False) does not count, nor do buffers. A parameter that stands in several places
+#   counts once.
+# - Returns a whole number.
+#
+# ```python
+# count_parameters(nn.Linear(3, 2))  # 8
+# ```
+
+# %% exercise="count_parameters" source="attn_course.models"
