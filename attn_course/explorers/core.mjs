@@ -241,22 +241,23 @@ class View {
 
   /**
    * A slider over `values` (any list) or from low to high in steps. `name`: the field.
-   * high may be a function of the state; usable(state): false greys the slider.
+   * values and high may be functions of the state; usable(state): false greys the slider.
    * write(value): what to change, if that is more than the field.
    */
-  slider({ name, label, values, low = 0, high = values?.length - 1, step = 1, text = show, usable = () => true, write }) {
-    const top = typeof high === "function" ? high : () => high;
+  slider({ name, label, values, low = 0, high = 0, step = 1, text = show, usable = () => true, write }) {
+    const of = (given, state) => (typeof given === "function" ? given(state) : given);
+    const top = (state) => (values ? of(values, state).length - 1 : of(high, state));
     const input = make("input", { type: "range", min: low, max: top(this.state), step });
     const readout = make("output");
-    const at = (place) => (values ? values[place] : place);
+    const at = (place) => (values ? of(values, this.state)[place] : place);
     // compared by value: a field that is not in the list is shown at the nearest entry
-    const place = (value) => (values ? nearest(values, value) : value);
+    const place = (state) => (values ? nearest(of(values, state), state[name]) : state[name]);
     const change = write ?? ((value) => ({ [name]: value }));
     this.listen(input, "input", () => this.set(change(at(Number(input.value)))));
     this.follow((state) => {
       input.max = top(state); // before the value, which it would cut
       this.enable(input, usable(state));
-      input.value = place(state[name]);
+      input.value = place(state);
       readout.textContent = text(state[name]);
       input.setAttribute("aria-valuetext", readout.textContent);
     });

@@ -1,7 +1,8 @@
 """Tensors on their way to the browser: plain JSON, checked before they leave."""
 
 import base64
-from math import cos, isfinite, log, pi, sqrt
+from decimal import ROUND_HALF_UP, Decimal
+from math import cos, floor, isfinite, log, log10, pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,23 @@ def to_plain(array: Any) -> Any:
     if isinstance(array, float) and not isfinite(array):
         return "NaN" if array != array else "Infinity" if array > 0 else "-Infinity"
     return array
+
+
+def show(x: float, digits: int = 3) -> str:
+    """Return a number for people, of about `digits` digits: `show` of core.mjs in Python."""
+    if not isfinite(x):
+        return "NaN" if x != x else "∞" if x > 0 else "−∞"
+    if x == 0:
+        return "0"
+    if abs(x) >= 1e6 or abs(x) < 1e-4:
+        mantissa, power = f"{x:.{digits - 1}e}".split("e")
+        text = f"{mantissa}e{int(power):+d}"
+    else:
+        places = min(max(0, digits - 1 - floor(log10(abs(x)))), 6)
+        # halves away from zero, as the browser rounds them
+        text = f"{Decimal(float(x)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
+        text = text.rstrip("0").rstrip(".") if places else text
+    return text.replace("-", "−", 1)
 
 
 def pack(array: np.ndarray) -> dict[str, Any]:

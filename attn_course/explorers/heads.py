@@ -12,7 +12,7 @@ from torch import nn
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import pack, unpack
+from attn_course.explorers.data import pack, show, unpack
 from attn_course.explorers.heads_data import TOKENS, by_hand, drawn_weights, projected
 from attn_course.masks import causal_mask
 from attn_course.memory import attention_memory
@@ -161,22 +161,24 @@ class HeadsExplorer(Explorer):
         numbers, values = self.numbers(), self._described()
         if values["left_over"]:
             return self.t("does_not_divide", **values)
+        values["parameters"] = f"{numbers['parameters']:,}"
+        off = ", ".join(map(str, self._present())) or self.words["none"]
+        if self.source == "own":  # weights that were trained differ elsewhere in any digit
+            return self.t("drawn_own", **values, n=numbers["n"], off=off)
         head = min(self.head, self.num_heads - 1)
         weights = np.nan_to_num(numbers["weights"][head], nan=-1.0)
         i, j = np.unravel_index(weights.argmax(), weights.shape)
         said = self.t(
             "described",
             **values,
-            parameters=f"{numbers['parameters']:,}",
             head=head,
-            weight=f"{numbers['weights'][head][i, j]:.2g}",
+            weight=show(numbers["weights"][head][i, j], 2),
             from_token=self.tokens[i],
             to_token=self.tokens[j],
         )
         if not self._present():
             return said
-        percent = f"{100 * numbers['change'].mean():.2g}"
-        off = ", ".join(map(str, self._present()))
+        percent = show(100 * numbers["change"].mean(), 2)
         return f"{said} {self.t('described_off', off=off, percent=percent)}"
 
     def _draw(self, figure: Figure) -> None:

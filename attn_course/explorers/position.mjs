@@ -1,7 +1,7 @@
 // PositionExplorer: four ways to tell attention where a token stands, and a token to move.
 
 import { dot, normals, show, softmax, toNumbers } from "./core.mjs";
-import { HeatMap, Plot, Surface, outline } from "./charts.mjs";
+import { HeatMap, Plot, Surface, outline, shorten } from "./charts.mjs";
 
 const KINDS = ["sinusoidal", "learned", "rope", "alibi"];
 const LONGEST = 128; // positions, and features
@@ -310,12 +310,13 @@ class TokenLine extends Surface {
       .map((place, k) => ({ k, at: this.area.left + place * this.area.step }))
       .sort((one, other) => one.at - other.at)
       .map(({ k, at }) => {
-        const wide = pen.measureText(tokens[k]).width + 0.7 * em;
+        const text = shorten(pen, tokens[k], width / 3);
+        const wide = pen.measureText(text).width + 0.7 * em;
         const x = Math.min(Math.max(at - wide / 2, 1), width - wide - 1);
         const free = ends.findIndex((end) => end < x - 0.2 * em);
         const row = free < 0 ? ends.length - 1 : free;
         ends[row] = x + wide;
-        return { k, at, x, width: wide, y: this.area.line - (1.2 + 1.25 * row) * em };
+        return { k, at, x, text, width: wide, y: this.area.line - (1.2 + 1.25 * row) * em };
       });
     const front = this.boxes.filter(({ k }) => k === token);
     for (const box of [...this.boxes.filter(({ k }) => k !== token), ...front]) {
@@ -323,7 +324,7 @@ class TokenLine extends Surface {
     }
   }
 
-  drawWord(pen, { k, at, x, y, width }, chosen, colours) {
+  drawWord(pen, { text, at, x, y, width }, chosen, colours) {
     const em = this.em;
     pen.strokeStyle = chosen ? colours.accent : colours.line;
     pen.lineWidth = chosen ? 3 : 1.5;
@@ -334,7 +335,7 @@ class TokenLine extends Surface {
     else pen.strokeRect(x, y - 0.55 * em, width, 1.1 * em);
     pen.fillStyle = chosen ? colours.paper : colours.ink;
     pen.textAlign = "center";
-    pen.fillText(this.data.tokens[k], x + width / 2, y);
+    pen.fillText(text, x + width / 2, y);
   }
 }
 
@@ -459,7 +460,7 @@ function tablePanel(ui, panel) {
     const { kind, position, n } = state;
     map.name = t(`table_${kind}`);
     map.columns = t(kind === "alibi" ? "key_position" : "dimension");
-    const top = Math.max(...table.flat().filter(Number.isFinite).map(Math.abs)) || 1;
+    const top = Math.max(0, ...table.flat().filter(Number.isFinite).map(Math.abs)) || 1;
     map.show({
       values: table, diverging: true, limits: [-top, top], legend: true,
       seen: (i, j) => !Number.isNaN(table[i][j]),

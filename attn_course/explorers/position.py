@@ -14,8 +14,8 @@ from torch import Tensor
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import as_array, normals, to_plain
-from attn_course.plots.picture import COLOURS
+from attn_course.explorers.data import Numbers, as_array, normals, show, to_plain
+from attn_course.plots.picture import COLOURS, HATCHES
 from attn_course.positions import alibi_bias, alibi_slopes, apply_rope
 
 KINDS = ("sinusoidal", "learned", "rope", "alibi")
@@ -68,8 +68,8 @@ class PositionExplorer(Explorer):
     head = traitlets.Int(2).tag(**STATE)
     tokens = traitlets.List(traitlets.Unicode()).tag(**STATE)
     places = traitlets.List(traitlets.Int()).tag(**STATE)
-    x = traitlets.List(allow_none=True, default_value=None).tag(**STATE)
-    table = traitlets.List(allow_none=True, default_value=None).tag(**STATE)
+    x = Numbers(allow_none=True, default_value=None).tag(**STATE)
+    table = Numbers(allow_none=True, default_value=None).tag(**STATE)
 
     def __init__(
         self,
@@ -252,7 +252,8 @@ class PositionExplorer(Explorer):
         }
         if len(numbers["lost"]) > 0:
             return f"{said} {self.t('lost', **values)}"
-        looks = self._looks(numbers) if len(self.tokens) > 1 else ""
+        own = self.x is not None or self.table is not None  # what was trained differs elsewhere
+        looks = "" if own or len(self.tokens) < 2 else self._looks(numbers)
         unseen = self.kind != "learned" and max(numbers["now"]) >= self.max_len
         parts = (said, looks, self.t("unseen", **values) if unseen else "")
         return " ".join(part for part in parts if part)
@@ -264,7 +265,7 @@ class PositionExplorer(Explorer):
             weights = numbers[f"attention{end}"]
             others = [k for k in range(len(self.tokens)) if k != self.token]
             to = max(others, key=lambda k, weights=weights: weights[k])
-            values |= {f"own{end}": f"{weights[self.token]:.2g}", f"top{end}": f"{weights[to]:.2g}"}
+            values |= {f"own{end}": show(weights[self.token], 2), f"top{end}": show(weights[to], 2)}
             values |= {f"to{end}": self.tokens[to], f"at{end}": places[to]}
         return self.t("looks", **values)
 
@@ -304,7 +305,8 @@ class PositionExplorer(Explorer):
         }
         places = np.arange(len(self.tokens))
         for k, (name, label) in enumerate(names.items()):
-            axes.bar(places + 0.27 * (k - 1), numbers[name], 0.27, color=COLOURS[k], label=label)
+            look = {"color": COLOURS[k], "hatch": HATCHES[k], "edgecolor": "white"}
+            axes.bar(places + 0.27 * (k - 1), numbers[name], 0.27, label=label, **look)
         axes.set_xticks(places, self.tokens)
         axes.set(title=self.words["attention"], ylabel=self.words["weight"], ylim=(0, 1))
         axes.legend(fontsize=8)

@@ -5,6 +5,7 @@ import { Plot } from "./charts.mjs";
 
 const N = 16; // queries, and keys, of the random draw
 const WIDEST = 1024;
+const MOST = 128; // queries, and keys, that are compared in a moment at every d_k
 const MEASURES = ["spread", "entropy", "gradient"];
 
 // The vectors, and what was measured on them: a step along d_k needs neither again.
@@ -29,10 +30,24 @@ export function allowed({ query }) {
 
 export function check(state) {
   if (!Number.isInteger(state.seed) || state.seed < 0) return ["seed_allowed", { got: state.seed }];
+  const problem = checkGiven(state);
+  if (problem) return problem;
   const values = allowed(state);
   if (values.includes(state.d_k)) return null;
   return ["d_k_allowed", { allowed: values.join(", "), got: state.d_k }];
 }
+
+function checkGiven({ query, key }) {
+  if (!query || !key) return query === key ? null : ["both_or_neither"];
+  for (const [name, rows] of [["query", query], ["key", key]]) {
+    if (rows.length <= MOST && rows[0].length <= WIDEST) continue;
+    return ["too_large", { name, rows: MOST, features: WIDEST, got: shapeOf(rows) }];
+  }
+  if (query[0].length === key[0].length) return null;
+  return ["wrong_shape", { name: "key", expected: `(n_key, ${query[0].length})`, got: shapeOf(key) }];
+}
+
+const shapeOf = (rows) => `(${rows.length}, ${rows[0].length})`;
 
 /** Spread, entropy, gradient over d_k, for scores that are scaled and that are not. */
 export function compute(state) {
@@ -115,9 +130,9 @@ export function tables(numbers, { d_k }, t) {
 
 export function view(ui) {
   const t = ui.t;
-  const slider = ui.slider({ name: "d_k", label: t("d_k"), values: allowed(ui.state), text: String });
+  const slider = ui.slider({ name: "d_k", label: t("d_k"), values: allowed, text: String });
   const redraw = ui.button(t("redraw"), () => ui.set({ seed: ui.state.seed + 1 }));
-  redraw.hidden = Boolean(ui.state.query);
+  ui.follow(({ query }) => (redraw.hidden = Boolean(query)));
   const weights = new Plot(ui, {
     label: t("weights"), x: { label: t("key_axis") }, y: { label: t("weight"), low: 0, high: 1 },
   });

@@ -12,11 +12,12 @@ from matplotlib.figure import Figure
 from attn_course.attention import attention_entropy, softmax
 from attn_course.experiments.ch03 import jacobian_sizes
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import as_array, normals, to_plain
-from attn_course.plots.picture import COLOURS, MARKERS
+from attn_course.explorers.data import Numbers, as_array, normals, show
+from attn_course.plots.picture import COLOURS, HATCHES, MARKERS
 
 _N = 16  # queries, and keys, of the random draw
 _WIDEST = 1024
+_MOST = 128  # queries, and keys, that a browser compares in a moment at every d_k
 _MEASURES = ("spread", "entropy", "gradient")
 
 
@@ -28,7 +29,8 @@ class ScalingExplorer(Explorer):
 
     Args:
         query, key: (n_query, d) and (n_key, d), numbers of your own, of which the first
-            d_k features are taken; None draws 16 of each from the standard normal.
+            d_k features are taken, up to 128 rows of 1024; None draws 16 of each from the
+            standard normal.
         d_k: a power of two up to the number of features, or that number.
         seed: of the random draw.
 
@@ -44,17 +46,14 @@ class ScalingExplorer(Explorer):
 
     d_k = traitlets.Int(64).tag(**STATE)
     seed = traitlets.Int(0).tag(**STATE)
-    query = traitlets.List(allow_none=True, default_value=None).tag(**STATE)
-    key = traitlets.List(allow_none=True, default_value=None).tag(**STATE)
+    query = Numbers(allow_none=True, default_value=None).tag(**STATE)
+    key = Numbers(allow_none=True, default_value=None).tag(**STATE)
 
     def __init__(self, query: Any = None, key: Any = None, **state: Any) -> None:
         """Open on random vectors, or on `query` and `key`."""
-        if (query is None) != (key is None):
-            raise traitlets.TraitError("give both query and key, or neither")
         if query is not None:
-            state |= {"query": _rows(query, "query"), "key": _rows(key, "key")}
-            state.setdefault("d_k", len(state["query"][0]))
-        super().__init__(**state)
+            state.setdefault("d_k", as_array(query, "query", 2).shape[1])
+        super().__init__(query=query, key=key, **state)
 
     @traitlets.validate("d_k", "seed", "query", "key")
     def _valid(self, proposal: Any) -> Any:
@@ -63,13 +62,24 @@ class ScalingExplorer(Explorer):
     def _check(self, state: Mapping[str, Any]) -> str | None:
         if state["seed"] < 0:
             return self.t("seed_allowed", got=state["seed"])
-        if state["query"] and len(state["query"][0]) != len(state["key"][0]):
-            expected = f"(n_key, {len(state['query'][0])})"
-            got = (len(state["key"]), len(state["key"][0]))
-            return self.t("wrong_shape", name="key", expected=expected, got=got)
+        problem = self._check_given(state["query"], state["key"])
+        if problem:
+            return problem
         allowed = _allowed(state)
         if state["d_k"] not in allowed:
             return self.t("d_k_allowed", allowed=", ".join(map(str, allowed)), got=state["d_k"])
+        return None
+
+    def _check_given(self, query: list | None, key: list | None) -> str | None:
+        if query is None or key is None:
+            return None if query is key else self.t("both_or_neither")
+        for name, rows in (("query", query), ("key", key)):
+            if len(rows) > _MOST or len(rows[0]) > _WIDEST:
+                got = (len(rows), len(rows[0]))
+                return self.t("too_large", name=name, rows=_MOST, features=_WIDEST, got=got)
+        expected, got = f"(n_key, {len(query[0])})", (len(key), len(key[0]))
+        if len(query[0]) != len(key[0]):
+            return self.t("wrong_shape", name="key", expected=expected, got=got)
         return None
 
     def numbers(self) -> Mapping[str, np.ndarray]:
@@ -105,12 +115,12 @@ class ScalingExplorer(Explorer):
         return self.t(
             "described",
             d_k=self.d_k,
-            spread=f"{numbers['unscaled_spread'][at]:.2g}",
-            scaled_spread=f"{numbers['scaled_spread'][at]:.2g}",
-            largest=f"{numbers['unscaled_weights'].max():.2g}",
-            scaled_largest=f"{numbers['scaled_weights'].max():.2g}",
-            gradient=f"{numbers['unscaled_gradient'][at]:.2g}",
-            scaled_gradient=f"{numbers['scaled_gradient'][at]:.2g}",
+            spread=show(numbers["unscaled_spread"][at], 2),
+            scaled_spread=show(numbers["scaled_spread"][at], 2),
+            largest=show(numbers["unscaled_weights"].max(), 2),
+            scaled_largest=show(numbers["scaled_weights"].max(), 2),
+            gradient=show(numbers["unscaled_gradient"][at], 2),
+            scaled_gradient=show(numbers["scaled_gradient"][at], 2),
         )
 
     def _draw(self, figure: Figure) -> None:
@@ -123,7 +133,15 @@ class ScalingExplorer(Explorer):
         places = np.arange(len(numbers["scaled_weights"]))
         for k, name in enumerate(("unscaled", "scaled")):
             heights = numbers[f"{name}_weights"]
-            bars.bar(places + 0.4 * k - 0.2, heights, 0.4, color=COLOURS[k], label=self.words[name])
+            bars.bar(
+                places + 0.4 * k - 0.2,
+                heights,
+                0.4,
+                color=COLOURS[k],
+                hatch=HATCHES[k],
+                edgecolor="white",
+                label=self.words[name],
+            )
             for panel, what in zip(axes[1], _MEASURES, strict=True):
                 values = numbers[f"{name}_{what}"]
                 panel.plot(numbers["sizes"], values, marker=MARKERS[k], color=COLOURS[k])
@@ -136,10 +154,6 @@ class ScalingExplorer(Explorer):
             panel.set(xlabel="d_k", title=self.words[what])
         if (numbers["unscaled_spread"] > 0).any():  # NaN is no reason to fail
             axes[1, 0].set_yscale("log")
-
-
-def _rows(data: Any, name: str) -> list:
-    return to_plain(as_array(data, name, 2))
 
 
 def _allowed(state: Mapping[str, Any]) -> list[int]:

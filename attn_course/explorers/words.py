@@ -59,6 +59,8 @@ WORDS: dict[str, dict[str, str]] = {
         "gradient": "mean size of the softmax's gradient",
         "measure": "measure",
         "d_k_allowed": "d_k must be one of {allowed}, got {got}",
+        "both_or_neither": "give both query and key, or neither",
+        "too_large": "{name} may have {rows} rows of {features} features, got shape {got}",
         "seed_allowed": "seed must be a whole number from 0, got {got}",
         "described": "At d_k = {d_k} the scores spread by {spread} without the division and by "
         "{scaled_spread} with it. The first query's largest weight is {largest} without and "
@@ -197,6 +199,8 @@ WORDS: dict[str, dict[str, str]] = {
         "“{from_token}” to “{to_token}”.",
         "described_off": "Switched off: {off}. The output moves by {percent} % of its length, "
         "on average over the tokens.",
+        "drawn_own": "{num_heads} heads of d_k = {d_k} make {d_model} features of {n} tokens; "
+        "{parameters} parameters, as at every count. Switched off: {off}.",
         "does_not_divide": "d_model / h = {d_model} / {num_heads} = {quotient} is no whole "
         "number: {num_heads} heads of {d_k} would use {used} features and lose {left_over}, and "
         "W_o would be given {used} in place of {d_model}. Counts that divide: {divisors}.",

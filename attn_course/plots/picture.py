@@ -19,6 +19,7 @@ DIVERGING = "coolwarm"
 # Okabe and Ito's eight colours less yellow, which is too light for a line
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 MARKERS = "osD^vPX"
+HATCHES = ("", "///", "...")  # of bars, which without colour are told apart by them
 
 _DPI = 120
 _STYLE: dict[Any, Any] = {

@@ -126,4 +126,4 @@ def both_refuse(modules: Modules, widget: Explorer, **changes: Any) -> tuple[str
     with widget.hold_trait_notifications():
         for name, value in before.items():
             setattr(widget, name, value)
-    return said, widget.t(problem[0], **problem[1]) if problem else ""
+    return said, widget.t(problem[0], **dict(*problem[1:])) if problem else ""

@@ -19,7 +19,7 @@ import attn_course.attention as attention
 from attn_course import cells
 from attn_course.explorers import ScalingExplorer
 from attn_course.explorers.base import browser_module
-from attn_course.explorers.data import as_array, normals, pack, to_plain, unpack
+from attn_course.explorers.data import as_array, normals, pack, show, to_plain, unpack
 from attn_course.explorers.words import WORDS, words_of
 
 NAN, INF = math.nan, math.inf
@@ -99,6 +99,7 @@ def test_what_json_lacks_survives_as_words(modules):
 )  # fmt: skip
 def test_numbers_for_people(modules, number, text):
     assert modules.core("show", number) == text
+    assert show(number) == text
 
 
 def test_tables_as_csv(modules):

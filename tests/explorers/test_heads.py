@@ -224,3 +224,19 @@ def test_the_table_has_the_costs_the_chosen_map_and_the_output(opened):
     assert ["parameters", "2400", "2400"] in rows
     assert ["attention weights in memory, bytes", "576", "1152"] in rows
     assert sum(row[0] == "animal" for row in rows) == 2
+
+
+def test_figures_in_the_alternative_text_are_those_of_the_view(opened):
+    widget = HeadsExplorer(off=[0, 1, 2, 3])
+    assert "moves by 100 % of" in widget.alt()
+    assert widget._describe() == opened(widget).caption
+
+
+# kills: an output that nbval finds changed wherever training went another way
+def test_figures_of_a_given_module_stay_out_of_the_alternative_text():
+    weights = {role: torch.eye(6) for role in ("W_q", "W_k", "W_v", "W_o")}
+    moved = {role: 1.05 * matrix for role, matrix in weights.items()}
+    first, second = (HeadsExplorer(one, num_heads=2, off=[1]).alt() for one in (weights, moved))
+    assert first == second
+    assert "2 heads of d_k = 3 make 6 features" in first
+    assert "Switched off: 1." in first

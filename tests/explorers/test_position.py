@@ -253,3 +253,23 @@ def test_the_table_has_the_same_numbers(opened, kind):
         ["the", "0"], ["dog", "1"], ["bit", "2"], ["the", "3"], ["man", "4"]
     ]  # fmt: skip
     assert len(rows) == 6 + 7 + 7
+
+
+# kills: a scale between the largest and the smallest of no numbers at all
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_table_without_a_finite_number_is_drawn_too(opened, value):
+    view = opened(PositionExplorer(table=torch.full((8, 4), value), tokens=["a", "b"]))
+    assert "“b” stands at position 1" in view.caption
+
+
+def test_tensors_can_be_set_while_it_is_shown():
+    widget = PositionExplorer(kind="learned", max_len=8, d_model=4)
+    widget.table = torch.zeros(8, 4)
+    assert widget.table == [[0.0] * 4] * 8
+
+
+# kills: an output that nbval finds changed wherever training went another way
+def test_figures_of_given_vectors_stay_out_of_the_alternative_text():
+    tables = [drawn(8, 6), drawn(8, 6) * 1.05]
+    assert len({PositionExplorer(table=table).alt() for table in tables}) == 1
+    assert "It gives itself the weight" in PositionExplorer().alt()

@@ -79,6 +79,50 @@ def test_vectors_that_do_not_fit_are_refused_with_what_came(query, key, said):
         ScalingExplorer(query, key)
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"query": [[1.0]]},
+        {"query": [[1.0]] * 129, "key": [[1.0]], "d_k": 1},
+        {"query": [[1.0]], "key": [[1.0] * 1025], "d_k": 1},
+        {"query": [[1.0]], "key": [[1.0, 2.0]], "d_k": 1},
+    ],
+)
+def test_both_sides_refuse_vectors_that_do_not_fit_in_the_same_words(refusals, changes):
+    python, browser = refusals(ScalingExplorer(), **changes)
+    assert python == browser != ""
+
+
+# kills: a page that works for minutes at each draw of the slider
+def test_vectors_that_are_too_many_are_refused_with_their_shape():
+    with pytest.raises(traitlets.TraitError, match=r"128 rows.*got shape \(2000, 64\)"):
+        ScalingExplorer(torch.ones(2000, 64), torch.ones(2, 64))
+
+
+def test_tensors_can_be_set_while_it_is_shown(opened):
+    widget = ScalingExplorer()
+    with widget.hold_trait_notifications():
+        widget.query, widget.key, widget.d_k = torch.ones(2, 3), torch.ones(4, 3), 3
+    assert widget.query == [[1.0] * 3] * 2
+    view = opened(ScalingExplorer())
+    view.page.evaluate(
+        "(state) => { for (const name of ['query', 'key', 'd_k'])"
+        " [...attnCourseViews][0].model.set(name, state[name]); }",
+        widget.state,
+    )
+    view.settle()
+    assert view.root.get_by_role("button", name="Draw other keys").is_hidden()
+    view.page.keyboard.press("Tab")
+    view.press("ArrowLeft")
+    assert "At d_k = 2 " in view.caption
+
+
+@pytest.mark.parametrize("scale", [30.0, 1e-9, float("nan"), float("inf")])
+def test_the_alternative_text_writes_numbers_as_the_view_does(opened, scale):
+    widget = ScalingExplorer(scale * torch.eye(4), torch.ones(4, 4))
+    assert widget._describe() == opened(widget).caption
+
+
 def test_the_slider_answers_the_arrow_keys(opened):
     view = opened(ScalingExplorer())
     view.page.keyboard.press("Tab")
