@@ -423,7 +423,7 @@ ways = {
     "post, cold": StackSettings(norm="post"),
     "post, warm": StackSettings(norm="post", warmup=100),
     "pre, cold": StackSettings(norm="pre"),
-    "post, cold, a quarter of the rate": StackSettings(norm="post", lr=2e-3),
+    "post, cold, a quarter of the rate": StackSettings(norm="post", lr=2e-3, steps=400),
     "post, cold, two blocks": StackSettings(norm="post", num_layers=2),
 }
 runs = stack_runs(ways)
@@ -452,7 +452,8 @@ line_plot(
 
 # %% [markdown]
 # **What was seen.** It is not depth alone, and not post-norm alone. Post-norm with six blocks trains with
-# a warm-up, and with a smaller rate without one; with two blocks it needs neither. Pre-norm takes the
+# a warm-up, and with a smaller rate without one (given a third more steps); with two blocks it needs
+# neither. Pre-norm takes the
 # full rate at once. “Post-norm needs warm-up” is a sentence about a depth *and* a rate.
 #
 # Why should the first steps matter so much? At the full rate Adam moves every weight by about the rate, in
@@ -473,15 +474,14 @@ view
 _ = train_stack(watched, seed=0, on_step=view)
 
 # %% [markdown] prediction="without-residual-trains"
-# Back to residuals. Pre-norm blocks *without* them, at a quarter of the rate: two blocks, and six. Which
-# train?
+# Back to residuals. Pre-norm blocks *without* them, at half the rate: two blocks, and six. Which train?
 #
 # - Both
 # - Two blocks do, six do not
 # - Neither
 
 # %%
-bare = {depth: StackSettings(norm="pre", residual=False, num_layers=depth, lr=2e-3) for depth in (2, 6)}
+bare = {depth: StackSettings(norm="pre", residual=False, num_layers=depth, lr=4e-3) for depth in (2, 6)}
 without = stack_runs({f"{depth} blocks without residuals": one for depth, one in bare.items()})
 two, six = (sum(run.accuracy > 0.95 for run in of) >= 2 for of in without.values())
 print("without residuals, two blocks:", "train;" if two else "do not train;",
@@ -530,8 +530,8 @@ line_plot(
 )
 
 # %% [markdown]
-# The factor is taken to the power of the depth. Now the same factors in six real blocks, with their
-# residuals and norms. All three runs each start cold, but for the last.
+# The factor is taken to the power of the depth. Now six real blocks, with their residuals and norms, and
+# matrices that start too small or too large, three runs each.
 
 # %% [markdown] prediction="first-weights"
 # Weights ten times too small (0.1 × Xavier), six post-norm blocks, the full rate, no warm-up. With Xavier's
@@ -562,7 +562,7 @@ for name, of in by_start.items():
 # **What was seen.** The textbook picture, a signal that dies or explodes with depth, is that of the
 # matrices without norms. With residual and norm, *too small* does no harm here: the sublayers write
 # little, the stack begins as almost the identity, and the tokens stay apart. It even makes warm-up
-# unnecessary. *Too large* is what hurts post-norm; a warm-up does not save it. Pre-norm takes both.
+# unnecessary. *Too large* is what hurts, in both orders, and warm-up does not help against it.
 #
 # So Xavier's rule is not sacred in a network with norms. Many models draw smaller on purpose, and
 # GPT-2 divides what is written into the stream by a root of the depth.

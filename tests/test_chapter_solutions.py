@@ -17,7 +17,9 @@ from attn_course.attention import scaled_dot_product_attention
 from attn_course.authoring.blanks import solved, stubbed
 from attn_course.authoring.layout import Course
 from attn_course.authoring.source import Cell, Chapter, read_chapter
+from attn_course.blocks import EncoderBlock
 from attn_course.checks import examine, get
+from attn_course.experiments.ch07_views import with_torchs_weights
 
 CHAPTERS = [read_chapter(path) for path in Course.here().sources()]
 HELD = [
@@ -29,13 +31,18 @@ HELD = [
 
 
 def function_in(chapter: Chapter, cell: Cell, code: str) -> Any:
-    """What the code defines, with the imports of the chapter's exercises at hand."""
+    """What the code defines, with the chapter's imports and its earlier answers at hand."""
     namespace: dict[str, Any] = {}
     shared = [c for c in chapter.cells if c.kind == "code" and c.part in ("exercises", "both")]
     for other in (c for c in shared if c.role == "plain"):
         for node in ast.parse(other.text).body:
             if isinstance(node, ast.Import | ast.ImportFrom):
                 exec(compile(ast.Module([node], []), other.where, "exec"), namespace)
+    for earlier in chapter.named("answer").values():
+        if earlier.name == cell.name:
+            break
+        if not earlier.module:
+            exec(compile(solved(earlier.text, earlier.where), earlier.where, "exec"), namespace)
     exec(compile(code, cell.where, "exec"), namespace)
     return namespace[cell.name]
 
@@ -118,3 +125,35 @@ def test_the_attention_to_be_repaired_starts_with_the_first_of_its_faults():
             query, *others = case.args
             found, mended_nowhere = stub(query.clone(), *others), faulty(query.clone(), *others)
             torch.testing.assert_close(found, mended_nowhere, equal_nan=True)
+
+
+@pytest.mark.parametrize(("name", "norm"), [("EncoderBlock", "post"), ("PreNormBlock", "pre")])
+@given(b=st.integers(1, 3), n=st.integers(1, 5), heads=st.integers(1, 3), seed=st.integers(0, 1000))
+def test_blocks_agree_with_the_packages_at_any_shape_and_mask(name, norm, b, n, heads, seed):
+    chapter, cell = held(name)
+    torch.manual_seed(seed)
+    made = function_in(chapter, cell, solved(cell.text, cell.where))
+    yours = made(4 * heads, heads, 7).double()
+    theirs = yours_as_torchs(yours, norm)
+    x, mask = torch.randn(b, n, 4 * heads).double(), masks.causal_mask(n)
+    ours = EncoderBlock.from_torch(theirs)
+    torch.testing.assert_close(yours(x, mask), ours(x, mask))
+    torch.testing.assert_close(yours(x), ours(x))
+
+
+def yours_as_torchs(block: Any, norm: str) -> torch.nn.TransformerEncoderLayer:
+    """PyTorch's layer, with drawn weights that the block gets too."""
+    d_model, d_ff = block.feed_forward.W_1.in_features, block.feed_forward.W_1.out_features
+    layer = torch.nn.TransformerEncoderLayer(
+        d_model,
+        block.self_attention.num_heads,
+        d_ff,
+        dropout=0.0,
+        norm_first=norm == "pre",
+        batch_first=True,
+    ).double()
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(torch.randn_like(parameter))
+        with_torchs_weights(block, layer)
+    return layer
