@@ -145,6 +145,9 @@ class TrainingView(Explorer):
             self.set_trait("layer", 0)
             self.set_trait("head", 0)
             self.set_trait("snapshots", [])
+        # said even where nothing changes here: what was chosen in the browser during a run
+        # is heard only after it, and means nothing in the next
+        self.send_state(["at", "metric", "kind", "layer", "head"])
 
     def _take(self, history: History) -> None:
         """Keep the attention of this step; of too many snapshots every other one goes."""

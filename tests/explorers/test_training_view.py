@@ -190,6 +190,15 @@ def test_a_second_run_begins_anew():
     assert len(view.curve["loss"]) == 3
 
 
+# kills: a view that waits for step 20 of a new run, chosen in the browser during the last one
+def test_a_new_run_tells_the_browser_to_follow_it_whatever_was_chosen_there(monkeypatch):
+    view, sent = watched(), []
+    monkeypatch.setattr(view, "send_state", lambda key=None: sent.append(view.get_state(key)))
+    trained(view, steps=2)
+    asked = {"at": None, "metric": "", "kind": "", "layer": 0, "head": 0}
+    assert [state for state in sent if state.keys() == asked.keys()] == [asked]
+
+
 def test_a_run_that_goes_on_from_a_checkpoint_counts_its_own_steps_for_the_speed(clock):
     view = TrainingView()
     pretended(view, clock, 14, lambda step: 0.5, first=11)
