@@ -129,7 +129,7 @@ def to_recall(chapter: str) -> list[Question]:
     given = progress.load()["answers"]
 
     def rank(question: Question) -> int:
-        own = [answer for answer in given.get(question.id, []) if "right" in answer]
+        own = [one for one in given.get(question.id, []) if "right" in one and "again" not in one]
         return 1 if not own else (2 if own[-1]["right"] else 0)
 
     return sorted(earlier, key=rank)[:RECALLED]

@@ -92,6 +92,16 @@ def test_recall_asks_missed_questions_first_and_known_ones_last():
     assert questions.to_recall("02")[0].id != missed
 
 
+# kills: a miss that is forgotten because the right option was tried after its reason was read
+def test_a_second_try_in_the_same_view_does_not_make_a_miss_good():
+    for chapter in (0, 1):
+        for k in range(3):
+            answer(f"q{chapter}{k}", questions.get(f"q{chapter}{k}").right)
+    right = questions.get("q02").right
+    answer("q02", 1 - right).answer = right
+    assert questions.to_recall("02")[0].id == "q02"
+
+
 def test_the_first_chapter_has_nothing_to_recall(capsys):
     questions.recall("00")
     assert questions.WORDS["nothing"] in capsys.readouterr().out
@@ -114,10 +124,22 @@ def test_a_prediction_is_closed_once_committed():
     assert len(progress.answers("p-number")) == 1
 
 
+# kills: a lesson that cannot be run because its question changed since it was answered
+@pytest.mark.parametrize(
+    ("name", "answer", "confidence"),
+    [("p-number", 3.5, 90), ("p-number", "1", 90), ("p-number", 1.0, 55), ("p-choice", 2, 90)],
+)
+def test_an_answer_that_no_longer_fits_is_asked_for_anew(name, answer, confidence):
+    progress.record_answer(name, answer=answer, confidence=confidence)
+    assert not Predict(name).committed
+    progress.record_answer(name, answer=1, confidence=90)
+    assert Predict(name).committed
+
+
 def test_a_prediction_outside_its_range_is_refused():
     view = Predict("p-number")
     for name, value, told in (
-        ("value", 2.5, "between 0.0 and 2.0, got 2.5"),
+        ("value", 2.5, "between 0 and 2, got 2.5"),
         ("confidence", 55, "50, 60, 70, 80, 90, 100 percent, got 55"),
     ):
         with pytest.raises(traitlets.TraitError, match=told):

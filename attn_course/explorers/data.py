@@ -3,7 +3,7 @@
 import base64
 from decimal import ROUND_HALF_UP, Decimal
 from math import cos, floor, isfinite, log, log10, pi, sqrt
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 import torch
@@ -85,8 +85,9 @@ def to_plain(array: Any) -> Any:
     return array
 
 
-def show(x: float, digits: int = 3) -> str:
+def show(number: SupportsFloat, digits: int = 3) -> str:
     """Return a number for people, of about `digits` digits: `show` of core.mjs in Python."""
+    x = float(number)
     if not isfinite(x):
         return "NaN" if x != x else "∞" if x > 0 else "−∞"
     if x == 0:
@@ -97,7 +98,7 @@ def show(x: float, digits: int = 3) -> str:
     else:
         places = min(max(0, digits - 1 - floor(log10(abs(x)))), 6)
         # halves away from zero, as the browser rounds them
-        text = f"{Decimal(float(x)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
+        text = f"{Decimal(x).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP):f}"
         text = text.rstrip("0").rstrip(".") if places else text
     return text.replace("-", "−", 1)
 

@@ -305,7 +305,7 @@ class PositionExplorer(Explorer):
         }
         places = np.arange(len(self.tokens))
         for k, (name, label) in enumerate(names.items()):
-            look = {"color": COLOURS[k], "hatch": HATCHES[k], "edgecolor": "white"}
+            look: dict[str, Any] = {"color": COLOURS[k], "hatch": HATCHES[k], "edgecolor": "white"}
             axes.bar(places + 0.27 * (k - 1), numbers[name], 0.27, label=label, **look)
         axes.set_xticks(places, self.tokens)
         axes.set(title=self.words["attention"], ylabel=self.words["weight"], ylim=(0, 1))

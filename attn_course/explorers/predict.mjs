@@ -11,7 +11,7 @@ export function check({ options, choice, value, low, high, confidence, confidenc
   }
   if (committed && count && choice === NONE) return ["choose"];
   if (!count && !(value >= low && value <= high)) {
-    return ["value_allowed", { low, high, got: value }];
+    return ["value_allowed", { low: show(low, 6), high: show(high, 6), got: show(value, 6) }];
   }
   if (confidences.includes(confidence)) return null;
   return ["confidence_allowed", { allowed: confidences.join(", "), got: confidence }];

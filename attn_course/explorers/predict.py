@@ -8,6 +8,7 @@ import traitlets
 from attn_course import progress
 from attn_course.explorers.asked import NONE, Asked, block, inline, question_of
 from attn_course.explorers.base import STATE
+from attn_course.explorers.data import show
 from attn_course.questions import CONFIDENCES, Question
 
 
@@ -39,7 +40,7 @@ class Predict(Asked):
         self._known = False
         state.setdefault("value", (asked.low + asked.high) / 2)
         before = progress.answers(asked.id)
-        if before:
+        if before and _fits(asked, before[-1]):
             field = "choice" if asked.options else "value"
             state |= {field: before[-1]["answer"], "confidence": before[-1]["confidence"]}
             state |= {"committed": True, "early": True}
@@ -67,7 +68,7 @@ class Predict(Asked):
     def _check(self, state: Mapping[str, Any]) -> str | None:
         if not state["options"] and not state["low"] <= state["value"] <= state["high"]:
             words = {"low": state["low"], "high": state["high"], "got": state["value"]}
-            return self.t("value_allowed", **words)
+            return self.t("value_allowed", **{name: show(x, 6) for name, x in words.items()})
         if state["confidence"] not in CONFIDENCES:
             allowed = ", ".join(map(str, CONFIDENCES))
             return self.t("confidence_allowed", allowed=allowed, got=state["confidence"])
@@ -80,3 +81,13 @@ class Predict(Asked):
         if change["new"] and not self.early:
             answer = self.choice if self.options else self.value
             progress.record_answer(self.asked.id, answer=answer, confidence=self.confidence)
+
+
+def _fits(asked: Question, given: Any) -> bool:
+    """Whether what the progress file has is an answer to the question as it is asked now."""
+    if not isinstance(given, Mapping) or given.get("confidence") not in CONFIDENCES:
+        return False
+    answer = given.get("answer")
+    if asked.options:
+        return type(answer) is int and 0 <= answer < len(asked.options)
+    return isinstance(answer, int | float) and asked.low <= answer <= asked.high

@@ -17,7 +17,7 @@ class Quiz(Asked):
         question: its id, or a Question of your own; None takes one of the course's.
 
     The trait `answer` is the index of the option answered with, -1 before. Each answer is
-    kept in the progress file, from which `recall` asks again what was missed.
+    kept in the progress file, from which `recall` asks again what was missed at first.
     """
 
     module = "quiz"
@@ -43,4 +43,6 @@ class Quiz(Asked):
     def _keep(self, change: Any) -> None:
         if change["new"] != NONE:
             right = self.asked.options[change["new"]].right
-            progress.record_answer(self.asked.id, answer=change["new"], right=right)
+            # the reasons have been read: another answer now says nothing of what is known
+            again = {} if change["old"] == NONE else {"again": True}
+            progress.record_answer(self.asked.id, answer=change["new"], right=right, **again)
