@@ -17,7 +17,7 @@ from pathlib import Path
 import nbval.plugin  # noqa: F401 (imported here, so that each notebook has it already)
 import pytest
 import torch
-import torch._dynamo  # noqa: F401 (optimizers import it, which takes a second)
+import torch._dynamo
 
 from attn_course.grading import session  # noqa: F401 (likewise)
 

@@ -40,7 +40,7 @@ def raise_remote(answer: dict[str, Any]) -> None:
     base = getattr(builtins, known[0]) if known else Exception
     message = text[:TEXT_LIMIT] if isinstance(text, str) else ""
     title = kind[:100] if isinstance(kind, str) and kind.isidentifier() else "Exception"
-    made: type[BaseException] = type(title, (base,), {"__str__": lambda _: message})
+    made: Any = type(title, (base,), {"__str__": lambda _: message})
     error = made(message)
     line = answer.get("line")
     if isinstance(line, str) and line:

@@ -15,8 +15,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from attn_course.grading import sandbox
 from attn_course.grading.edition import edition
+from attn_course.grading.job import Job, without_kernel
 from attn_course.grading.records import Cell, Rebuilt, Settings, Verdict
-from attn_course.grading.session import Job, without_kernel
 
 GRACE_SECONDS = 120.0
 """How long a notebook's process may take beyond the notebook's own time, to start and to judge."""

@@ -48,6 +48,7 @@ class RemoteObject:
         self.__dict__.update(_peer=peer, _key=key)
 
     def __getattr__(self, name: str) -> Any:
+        """Ask for it over there."""
         if name.startswith("_"):
             raise AttributeError(name)
         return self._peer.get(self._key, name)
@@ -57,9 +58,11 @@ class RemoteFunction(RemoteObject):
     """A function in the other process."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function over there gives."""
         return self._peer.call(self._key, "", args, kwargs)
 
     def __repr__(self) -> str:
+        """Return a name that gives nothing away."""
         return "function()"
 
 
@@ -106,6 +109,7 @@ class RemoteModule(nn.Module):
             self.seal()
 
     def __getattr__(self, name: str) -> Any:
+        """Find it among the parts here, else ask for it over there."""
         try:
             return super().__getattr__(name)
         except AttributeError:
@@ -114,11 +118,13 @@ class RemoteModule(nn.Module):
         return self._peer.get(self._key, name, self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Have the copy made over there."""
         if self.__dict__["_path"]:
             raise TypeError("a part of the course's layer cannot be copied alone")
         return self._peer.copy(self._key)
 
     def __repr__(self) -> str:
+        """Return the name of its class alone."""
         return f"{self._title}()"
 
 

@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from .errors import Gone
 from .peer import Peer
@@ -107,23 +106,34 @@ class _Functions(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-class _Operations(TorchDispatchMode):
-    """Notes which operations they come down to."""
+@contextlib.contextmanager
+def _operations(found: set[str]) -> Iterator[None]:
+    """Note which operations are called below the functions, by way of `torch.ops`.
 
-    def __init__(self, found: set[str]) -> None:
-        super().__init__()
-        self.found = found
+    A dispatch mode would see all of them, but importing it takes a second.
+    """
+    kinds: tuple[Any, ...] = (torch._ops.OpOverloadPacket, torch._ops.OpOverload)
+    former = [kind.__call__ for kind in kinds]
 
-    def __torch_dispatch__(
-        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        self.found.add(func._schema.name.rpartition("::")[2])
-        return func(*args, **(kwargs or {}))
+    def noting(call: Any) -> Any:
+        def noted(self: Any, *args: Any, **kwargs: Any) -> Any:
+            found.add(str(self).rpartition("aten.")[2].partition(".")[0])
+            return call(self, *args, **kwargs)
+
+        return noted
+
+    for kind, call in zip(kinds, former, strict=True):
+        kind.__call__ = noting(call)
+    try:
+        yield
+    finally:
+        for kind, call in zip(kinds, former, strict=True):
+            kind.__call__ = call
 
 
 @contextlib.contextmanager
 def watching() -> Iterator[set[str]]:
     """Gather the names of torch's functions and operations that are called meanwhile."""
     found: set[str] = set()
-    with _Functions(found), _Operations(found):
+    with _Functions(found), _operations(found):
         yield found

@@ -26,6 +26,9 @@ EXCERPT = 2000
 """Characters of a cell's output that are kept."""
 
 READY_SECONDS = 60.0
+SOME_TASKS = 6
+"""Threads that a kernel may have gained without anybody meaning harm."""
+
 _LOOK = 0.2
 _MOST_GARBAGE = 1000
 
@@ -73,6 +76,7 @@ class Kernel:
         except BaseException:
             self.stop()
             raise
+        self._tasks = self._sandbox.tasks()
 
     # -- what nbval uses ----------------------------------------------------------------------
 
@@ -153,6 +157,10 @@ class Kernel:
             with contextlib.suppress(Empty):
                 self._pump(time.monotonic() + 1.0)
         return self._inputs.popleft()
+
+    def is_crowded(self) -> bool:
+        """Whether the student's code has left processes or threads behind."""
+        return self.is_alive() and self._sandbox.tasks() > self._tasks + SOME_TASKS
 
     def give_input(self, text: str) -> None:
         """Answer a request for input."""

@@ -317,9 +317,9 @@ class Peer:
                 part = target.get_submodule(path)
                 return part, part
             method = getattr(target, path, None)
-            if not path.startswith("_") and isinstance(method, types.MethodType):
-                if self._side == "k" or _may_be_shown(target, path, method):
-                    return method, target
+            shown = self._side == "k" or _may_be_shown(target, path, method)
+            if shown and not path.startswith("_") and isinstance(method, types.MethodType):
+                return method, target
         elif isinstance(target, Optimizer) and path == "step":
             return target.step, None
         elif callable(target) and not path:

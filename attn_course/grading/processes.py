@@ -1,4 +1,4 @@
-"""How much memory a process and its descendants hold, read from /proc."""
+"""What a process and its descendants hold, memory and threads, read from /proc."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def tree_memory_mb(pid: int, enough: float) -> float:
         return bound
     exact = sum(_kb(p, "smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for p in tree) / 1024
     return exact or bound
+
+
+def tree_tasks(pid: int) -> int:
+    """How many threads a process and its descendants have together."""
+    return sum(_number(p, "status", "Threads:") for p in _tree(pid))
 
 
 def _tree(pid: int) -> set[int]:
@@ -50,8 +55,13 @@ def _parents() -> dict[int, int]:
 
 
 def _kb(pid: int, file: str, wanted: tuple[str, ...]) -> int:
+    return sum(_number(pid, file, name) for name in wanted)
+
+
+def _number(pid: int, file: str, name: str) -> int:
+    """The number behind a name in one of a process's files; 0 if it has ended."""
     try:
         text = (_PROC / str(pid) / file).read_text(errors="replace")
     except OSError:
         return 0
-    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(wanted))
+    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(name))

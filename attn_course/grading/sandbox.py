@@ -7,13 +7,13 @@ of a start. "none" protects from nothing and has to be asked for.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import tempfile
 import time
 import uuid
@@ -24,7 +24,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from attn_course.grading.processes import tree_memory_mb
+from attn_course.grading.mounts import course_places, folders_above, python_places, system_mounts
+from attn_course.grading.processes import tree_memory_mb, tree_tasks
 
 KINDS = ("bubblewrap", "docker", "podman", "none")
 
@@ -103,6 +104,10 @@ class Sandbox:
     def memory_mb(self) -> float:
         """The memory that all processes in the sandbox hold together, shared pages once each."""
         return tree_memory_mb(self._process.pid, self.limits.memory_mb)
+
+    def tasks(self) -> int:
+        """How many threads all its processes have together."""
+        return tree_tasks(self._process.pid)
 
     def death(self) -> str:
         """Why it is not alive, in words; for a kernel that is still there, an empty text."""
@@ -247,15 +252,15 @@ class Sandbox:
             yield from ("--setenv", name, value)
         yield from ("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
         yield from ("--perms", "1777", "--size", disk, "--tmpfs", "/dev/shm")
-        yield from _system_mounts()
-        for place in _python_places():
-            yield from (*_folders_above(place), "--ro-bind", place, place)
-        for hidden in _course_places():
+        yield from system_mounts()
+        for place in python_places():
+            yield from (*folders_above(place), "--ro-bind", place, place)
+        for hidden in course_places():
             yield from ("--tmpfs", hidden, "--remount-ro", hidden)
         yield from ("--ro-bind", str(self.edition), "/course")
         yield from ("--ro-bind", str(self._folder / "connection.json"), "/course-connection.json")
         for place, size in (("/tmp", disk), ("/home/student", disk), ("/run/kernel", "65536")):
-            yield from (*_folders_above(place), "--perms", "1777", "--size", size)
+            yield from (*folders_above(place), "--perms", "1777", "--size", size)
             yield from ("--tmpfs", place)
         yield from ("--remount-ro", "/", "--chdir", "/home/student")
 
@@ -322,7 +327,7 @@ def probe(kind: str) -> None:
         raise SandboxError(f"{program} is not installed. {REMEDY}")
     if kind == "bubblewrap":
         command = ["bwrap", *("--unshare-all" if os.geteuid() else "--unshare-pid",)]
-        command += ["--die-with-parent", *_system_mounts(), "--proc", "/proc", "--", "/bin/true"]
+        command += ["--die-with-parent", *system_mounts(), "--proc", "/proc", "--", "/bin/true"]
     else:
         command = [kind, "image", "inspect", image()]
     done = _run(command)
@@ -357,59 +362,8 @@ def _run(command: Sequence[str]) -> str | None:
 def _no_nested_namespaces() -> tuple[str, ...]:
     """Bubblewrap 0.8 and later can forbid namespaces within its own."""
     options = ("--unshare-user", "--disable-userns")
-    command = ["bwrap", "--unshare-all", *options, *_system_mounts(), "--", "/bin/true"]
+    command = ["bwrap", "--unshare-all", *options, *system_mounts(), "--", "/bin/true"]
     return options if _run(command) is None else ()
-
-
-def _system_mounts() -> Iterator[str]:
-    """The system's programs and libraries, read-only."""
-    yield from ("--ro-bind", "/usr", "/usr")
-    for name in ("bin", "sbin", "lib", "lib32", "lib64"):
-        place = Path("/", name)
-        if place.is_symlink():
-            yield from ("--symlink", os.readlink(place), str(place))
-        elif place.is_dir():
-            yield from ("--ro-bind", str(place), str(place))
-    yield from ("--perms", "0755", "--dir", "/etc")
-    for name in ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "fonts"):
-        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-
-
-def _folders_above(place: str) -> Iterator[str]:
-    """The folders that lead to a place: bubblewrap would close them to all but its own user."""
-    for folder in reversed(Path(place).parents[:-1]):
-        yield from ("--perms", "0755", "--dir", str(folder))
-
-
-@cache
-def _python_places() -> tuple[str, ...]:
-    """The folders of this Python and its packages, as far as /usr does not have them."""
-    names = ("stdlib", "platstdlib", "purelib", "platlib")
-    found = {Path(sys.prefix), Path(sys.base_prefix), *map(Path, map(sysconfig.get_path, names))}
-    found |= {Path(sys.executable).resolve().parent.parent}
-    outside = [p for p in found if p.is_dir() and not p.is_relative_to("/usr")]
-    return tuple(
-        str(place)
-        for place in sorted(outside)
-        if not any(place != other and place.is_relative_to(other) for other in outside)
-    )
-
-
-@cache
-def _course_places() -> tuple[str, ...]:
-    """Folders that the mounts above would show, and that hold the course itself."""
-    package = Path(__file__).resolve().parents[1]
-    shown = [*map(Path, _python_places()), Path("/usr")]
-    places = [Path(p, "attn_course") for p in map(sysconfig.get_path, ("purelib", "platlib"))]
-    return tuple(
-        sorted(
-            {
-                str(place)
-                for place in (package, *places)
-                if place.is_dir() and any(place.is_relative_to(root) for root in shown)
-            }
-        )
-    )
 
 
 _started = count()
@@ -432,7 +386,5 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
         process.kill()
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout=10)
-    except subprocess.TimeoutExpired:
-        pass

@@ -5,18 +5,19 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from attn_course.checks import get
 from attn_course.grading import forbidden, verdict
 from attn_course.grading.edition import INSIDE
+from attn_course.grading.job import Job
 from attn_course.grading.kernel import Kernel, KernelGone
 from attn_course.grading.peer import Peer
-from attn_course.grading.records import Cell, Problem, Rebuilt, Settings, Verdict
+from attn_course.grading.records import Cell, Verdict
 from attn_course.grading.releases import answers, source_of_reference, wants
-from attn_course.grading.sandbox import Limits, Sandbox, SandboxError
+from attn_course.grading.sandbox import Limits, Sandbox
 from attn_course.grading.student_code import defined_names, needed_names
 from attn_course.grading.verdict import Finding
 
@@ -35,41 +36,6 @@ class Ran:
     message: str = ""
     output: str = ""
     seconds: float = 0.0
-
-
-@dataclass
-class Job:
-    """What is to be graded, as it stands in the job file."""
-
-    rebuilt: Rebuilt
-    settings: Settings
-    edition: Path
-    results: Path
-
-    @classmethod
-    def read(cls, path: Path) -> Job:
-        """The job that `write` wrote."""
-        data = json.loads(path.read_text(encoding="utf-8"))
-        rebuilt = data["rebuilt"]
-        rebuilt["cells"] = tuple(Cell(**cell) for cell in rebuilt["cells"])
-        rebuilt["problems"] = {k: Problem(**p) for k, p in rebuilt["problems"].items()}
-        rebuilt["notes"] = tuple(rebuilt["notes"])
-        return cls(
-            Rebuilt(**rebuilt),
-            Settings(**data["settings"]),
-            Path(data["edition"]),
-            Path(data["results"]),
-        )
-
-    def write(self, path: Path) -> None:
-        """Write it down."""
-        data = {
-            "rebuilt": {**asdict(self.rebuilt), "problems": _plain(self.rebuilt.problems)},
-            "settings": asdict(self.settings),
-            "edition": str(self.edition),
-            "results": str(self.results),
-        }
-        path.write_text(json.dumps(data), encoding="utf-8")
 
 
 @dataclass
@@ -177,6 +143,8 @@ class Session:
         if kind == "check":
             finding = self._finding or Finding(ran.status, 0.0, None, ran.message)
             self._record(name, finding)
+            if finding.status != "ok" and self._kernel is not None and self._kernel.is_crowded():
+                self.close()  # what was left behind is not to disturb the next exercise
             return None if finding.status == "ok" else f"{name}: {finding.message}"
         if kind == "answer":
             self._done.ran[name] = ran
@@ -387,36 +355,3 @@ def _readable(text: str) -> str:
     """Text that any file can hold: no halves of characters, no control characters."""
     text = text.encode("utf-8", "replace").decode("utf-8")
     return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-
-
-def _plain(problems: Any) -> dict[str, Any]:
-    return {name: asdict(problem) for name, problem in problems.items()}
-
-
-def without_kernel(rebuilt: Rebuilt, status: str, message: str, human: str = "") -> list[Verdict]:
-    """Verdicts on exercises that nothing can be run for."""
-    detail = {"human": [human]} if human else {}
-    made = [
-        Verdict(
-            rebuilt.student,
-            rebuilt.chapter,
-            cell.exercise or "",
-            0.0,
-            cell.points,
-            status,
-            None,
-            message,
-            dict(detail),
-        )
-        for cell in rebuilt.checks
-    ]
-    problems = rebuilt.problems
-    return [
-        replace(v, status=p.status, message=p.message, detail={})
-        if (p := problems.get(v.exercise))
-        else v
-        for v in made
-    ]
-
-
-__all__ = ["Job", "SandboxError", "Session", "without_kernel"]

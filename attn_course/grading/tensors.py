@@ -41,6 +41,10 @@ def mapped(value: Any, change: Callable[[Tensor], Tensor]) -> Any:
 def gradients(
     pairs: Sequence[tuple[Tensor, Tensor]], wanted: Sequence[Tensor], *, everything: bool
 ) -> Sequence[Tensor | None]:
+    """The gradients of `wanted`, from pairs of a result and its gradient.
+
+    everything: fill in the gradients of all other leaves too, as `.backward()` does.
+    """
     if not pairs:
         return [None] * len(wanted)
     outputs, grads = zip(*pairs, strict=True)
@@ -62,6 +66,11 @@ def gradients(
 
 
 def fitting(gradient: Any, tensor: Tensor) -> Tensor | None:
+    """A gradient that has come over the line, if it can be that of the tensor.
+
+    Raises:
+        WireError: if it cannot.
+    """
     if gradient is None:
         return None
     if not isinstance(gradient, Tensor) or gradient.shape != tensor.shape:
@@ -70,6 +79,7 @@ def fitting(gradient: Any, tensor: Tensor) -> Tensor | None:
 
 
 def differs(now: Tensor, before: Tensor) -> bool:
+    """Whether a tensor was altered; NaN counts as equal to NaN."""
     if now.shape != before.shape or now.dtype != before.dtype:
         return True
     return not torch.equal(now.detach().nan_to_num(), before.nan_to_num())

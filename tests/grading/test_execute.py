@@ -1,4 +1,4 @@
-"""Notebooks run in a real sandbox: what is right counts, what breaks costs its own exercise only."""
+"""Notebooks in a real sandbox: what is right counts, what breaks costs its exercise only."""
 
 import json
 import os
@@ -72,13 +72,17 @@ def test_wrong_answers_are_named_and_later_ones_stand_on_their_own():
 
 
 def test_partial_credit_follows_the_stages():
-    detached = "def dot_products(a, b):\n    return (a @ b.T).detach()"
-    made = verdicts("00", {"dot_products": detached})["dot_products"]
+    overflows = (
+        "def cross_entropy(logits, targets):\n"
+        "    log_probs = (logits.exp() / logits.exp().sum(-1, keepdim=True)).log()\n"
+        "    return -log_probs[torch.arange(len(targets)), targets].mean()"
+    )
+    made = verdicts("00", {"cross_entropy": overflows})["cross_entropy"]
     assert made.status == "wrong"
     assert 0 < made.points < made.max_points
     stages = dict(made.detail["stages"])
-    assert stages["values"]
-    assert not stages["gradient"]
+    assert stages["several rows"]
+    assert not stages["large logits"]
 
 
 def test_what_breaks_costs_its_own_exercise_only():
@@ -98,13 +102,13 @@ def test_what_breaks_costs_its_own_exercise_only():
 
 
 def test_a_loop_ends_at_its_limit():
-    settings = Settings(timeout=5, total_timeout=120, seed=1)
+    settings = Settings(timeout=20, total_timeout=200, seed=1)
     started = time.monotonic()
     loop = {"dot_products": "while True: pass", "cross_entropy": HONEST_LOSS}
     made = verdicts("00", loop, settings=settings)
     assert made["dot_products"].status == "timeout"
     assert made["cross_entropy"].status == "ok"
-    assert time.monotonic() - started < 120
+    assert time.monotonic() - started < 200
 
 
 HONEST_LOSS = """

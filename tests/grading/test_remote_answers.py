@@ -35,6 +35,7 @@ def test_correct_variants_pass_through_the_line(exercise, answer):
     assert there.remarks == here.remarks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exercise", "mistake", "answer"), MISTAKES, ids=label)
 def test_each_mistake_is_named_through_the_line(exercise, mistake, answer):
     report = examine(remote(answer), exercise)
@@ -42,6 +43,7 @@ def test_each_mistake_is_named_through_the_line(exercise, mistake, answer):
     assert report.mistake == mistake, report.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("exercise", "case"), collected("WRONG"), ids=label)
 def test_other_wrong_answers_are_told_the_same_through_the_line(exercise, case):
     answer, mistake, *words = case
