@@ -1,6 +1,6 @@
 // Attention maps as Python packs them (attention_maps.py), and thumbnails of all heads.
 
-import { bytesOf, show, unpack } from "./core.mjs";
+import { bytesOf, cut, show, unpack } from "./core.mjs";
 import { HeatMap, Surface, canvasOf, colourAt, outline } from "./charts.mjs";
 
 // the code of NaN
@@ -46,9 +46,6 @@ export function headEntropies(group) {
   const mean = (at) => entropy.subarray(at * rows, (at + 1) * rows).reduce((sum, one) => sum + one, 0) / rows;
   return Array.from({ length: heads }, (_, at) => mean(at));
 }
-
-/** A token so short that a sentence holds it. */
-export const cut = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
 
 /** A token in words; tokens repeat, so its place always stands beside. */
 export const token = (t, tokens, place) => t("token", { token: cut(tokens[place]), place });

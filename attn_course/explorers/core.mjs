@@ -88,6 +88,9 @@ export function show(x, digits = 3) {
   return text.replace("-", "−");
 }
 
+/** A text so short that a sentence holds it. */
+export const cut = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
+
 function trimmed(x, digits) {
   const places = Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(x))));
   const text = x.toFixed(Math.min(places, 6));
@@ -141,6 +144,8 @@ class View {
     this.root.setAttribute("aria-label", title);
     this.message = make("p", { className: "message", role: "alert" });
     this.caption = make("p", { className: "caption" });
+    [this.longest, this.said] = [make("span", { className: "room" }), make("span")];
+    this.caption.append(this.longest, this.said);
     this.spoken = make("p", { className: "spoken", role: "status" });
     this.body = make("div", { className: "body" });
     this.root.append(this.body, this.message, this.caption);
@@ -172,6 +177,11 @@ class View {
   /** Show why something cannot be; an empty text takes it away. */
   refuse(text) {
     this.message.textContent = text;
+  }
+
+  /** Keep room for the longest sentence that there may be to say, so that none moves the page. */
+  keepRoom(text) {
+    this.longest.textContent = text;
   }
 
   /** Have a screen reader say this, once the hand rests; of each `part` what came last. */
@@ -232,9 +242,9 @@ class View {
     for (const surface of this.surfaces) surface.paint();
     const said = this.parts.describe(this.numbers, state, this.t);
     this.caption.hidden = !said;
-    if (said === this.caption.textContent) return;
-    if (this.caption.textContent) this.announce(said, "caption");
-    this.caption.textContent = said;
+    if (said === this.said.textContent) return;
+    if (this.said.textContent) this.announce(said, "caption");
+    this.said.textContent = said;
   }
 
   // -- controls: each follows the state, whoever changes it ------------------------------
@@ -528,8 +538,10 @@ const STYLE = `
 .attn-ex :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .attn-ex canvas { display: block; width: 100%; }
 .attn-ex .message { color: var(--wrong); font-weight: 600; min-height: 1.4em; }
-.attn-ex .caption { min-height: 2.8em; }
-@media (max-width: 40em) { .attn-ex .caption { min-height: 8.4em; } }
+.attn-ex .caption { min-height: 2.8em; display: grid; align-content: start; }
+.attn-ex .caption > * { grid-area: 1 / 1; }
+.attn-ex .room { visibility: hidden; }
+@media (max-width: 40em) { .attn-ex .caption { min-height: 8.4em; } .attn-ex .message { min-height: 2.8em; } }
 .attn-ex .spoken { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .attn-ex .scroll { overflow: auto; max-height: 24em; margin: .4em 0; }
 .attn-ex table { overflow-wrap: normal; border-collapse: collapse; color: var(--ink); background: var(--paper); font-size: .9em; }

@@ -103,6 +103,11 @@ def show(number: SupportsFloat, digits: int = 3) -> str:
     return text.replace("-", "−", 1)
 
 
+def cut(text: str) -> str:
+    """Return a text so short that a sentence holds it."""
+    return text if len(text) <= 24 else f"{text[:23]}…"
+
+
 def pack(array: np.ndarray) -> dict[str, Any]:
     """Return {shape, data}: the numbers as base64 text of little-endian float32."""
     raw = np.ascontiguousarray(array, dtype="<f4").tobytes()

@@ -229,8 +229,12 @@ function bill(ui) {
   const place = make("div", { className: "scroll", tabIndex: 0, role: "group" }); // for large text
   place.setAttribute("aria-label", ui.t("costs"));
   place.append(table);
-  return [place, (numbers, { num_heads }) => {
+  return [place, (numbers, { num_heads, d_model }) => {
     titles[2].textContent = ui.t("these_heads", { num_heads });
+    // as wide as the largest of all counts makes them, so that no count moves the page
+    const { n, parameters, multiply_adds } = numbers;
+    const most = [parameters, multiply_adds, d_model * n * n * BYTES].map((count) => whole(count).length);
+    for (const title of titles.slice(1)) title.style.minWidth = `calc(${Math.max(...most)}ch + 1.2em)`;
     costs(numbers).forEach(([, both], k) => both.forEach((count, at) => {
       lines[k][at].textContent = Number.isNaN(count) ? "–" : whole(count);
     }));

@@ -39,7 +39,7 @@ class HeadsExplorer(Explorer):
         x: (n, d_model) or (1, n, d_model), the tokens' vectors; drawn if left out.
         tokens: n words to write at the maps.
         d_model: the width, to draw weights of that size; of given weights it must be theirs.
-        num_heads: heads to begin with: the module's own, else 4.
+        num_heads: heads to begin with: the module's own, else 4, or as many below that divide.
         causal, head, off: whether a token sees later ones; the head that is shown large;
             the heads that are switched off (numbers from num_heads on wait).
 
@@ -83,6 +83,7 @@ class HeadsExplorer(Explorer):
             if isinstance(module, nn.Module):
                 state.setdefault("num_heads", module.num_heads)
         n, width = tensors["query"].shape
+        state.setdefault("num_heads", max(h for h in range(1, 5) if width % h == 0))
         super().__init__(
             tensors={name: pack(tensor.numpy()) for name, tensor in tensors.items()},
             tokens=_words(tokens, n),

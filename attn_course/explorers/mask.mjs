@@ -1,6 +1,6 @@
 // MaskExplorer: causal, padding and window masks, painted over, and what softmax makes of them.
 
-import { make, normals, softmax, toNumbers } from "./core.mjs";
+import { cut, make, normals, softmax, toNumbers } from "./core.mjs";
 import { HeatMap } from "./charts.mjs";
 
 const LARGEST = 16; // queries, and keys, whose names can still be read
@@ -167,12 +167,14 @@ const MASK_STYLE = `
 .attn-ex .call { white-space: pre-wrap; display: block; font-size: .85em; min-height: 5.6em; }
 .attn-ex .who { min-height: 4.4em; }
 .attn-ex .who span { display: inline-block; padding: 0 .4em; margin: .1em .2em .1em 0; border-radius: 4px; border: 2px solid transparent; }
-.attn-ex .who .seen { border-color: var(--ink); font-weight: 600; }
+.attn-ex .who .says { display: block; border: 0; padding: 0; }
+.attn-ex .who .seen { border-color: var(--ink); -webkit-text-stroke: .03em currentColor; } /* as wide as the others */
 .attn-ex .who .unseen { color: var(--soft); text-decoration: line-through; }
 .attn-ex .reason { min-height: 1.4em; }
 .attn-ex[data-explorer=MaskExplorer] { container-type: inline-size; width: 100%; }
 @container (max-width: 40em) {
-  .attn-ex .who { min-height: 9em; } .attn-ex .call { min-height: 14em; } .attn-ex .reason { min-height: 2.8em; }
+  .attn-ex .who { min-height: 9em; } .attn-ex .call { min-height: 14em; } .attn-ex .reason { min-height: 4.2em; }
+  .attn-ex .who .says { min-height: 2.8em; }
   .attn-ex[data-explorer=MaskExplorer] .caption { min-height: 5.6em; }
 }
 `;
@@ -281,7 +283,8 @@ function showTokens(sees, seenBy, numbers, state, t) {
   const line = (place, key, values, names, open) => {
     const chips = names.map((name, at) =>
       make("span", { className: open[at] ? "seen" : "unseen", textContent: name }));
-    place.replaceChildren(`${t(key, { ...values, count: countOf(open) })} `, ...chips);
+    const said = t(key, { ...values, token: cut(values.token), count: countOf(open) });
+    place.replaceChildren(make("span", { className: "says", textContent: said }), ...chips);
   };
   line(sees, "sees", { i, token: queries[i], all: n_key }, keys, row);
   line(seenBy, "seen_by", { j, token: keys[j], all: n_query }, queries, column);

@@ -1,6 +1,6 @@
 // PositionExplorer: four ways to tell attention where a token stands, and a token to move.
 
-import { dot, normals, show, softmax, toNumbers } from "./core.mjs";
+import { cut, dot, normals, show, softmax, toNumbers } from "./core.mjs";
 import { HeatMap, Plot, Surface, outline, shorten } from "./charts.mjs";
 
 const KINDS = ["sinusoidal", "learned", "rope", "alibi"];
@@ -161,7 +161,7 @@ const turned = (vector, row) =>
 
 export function describe(numbers, state, t) {
   const { kind, tokens, token, position, max_len } = state;
-  const said = t("described", { word: tokens[token], position, home: numbers.home });
+  const said = t("described", { word: cut(tokens[token]), position, home: numbers.home });
   const values = { last: max_len - 1, max_len, places: numbers.lost.join(", ") };
   if (numbers.lost.length) return `${said} ${t("lost", values)}`;
   const unseen = kind !== "learned" && numbers.now.some((place) => place >= max_len);
@@ -176,9 +176,20 @@ function looks({ attention, attention_home, now }, { tokens, token, places }, t)
   const [to, to_home] = [first(attention), first(attention_home)];
   return t("looks", {
     own: show(attention[token], 2), own_home: show(attention_home[token], 2),
-    to: tokens[to], at: now[to], top: show(attention[to], 2),
-    to_home: tokens[to_home], at_home: places[to_home], top_home: show(attention_home[to_home], 2),
+    to: cut(tokens[to]), at: now[to], top: show(attention[to], 2),
+    to_home: cut(tokens[to_home]), at_home: places[to_home], top_home: show(attention_home[to_home], 2),
   });
+}
+
+// The longest that there may be to say, to keep room for it.
+function longestDescription({ tokens, n, max_len, kind }, t) {
+  const word = cut(tokens.reduce((best, text) => (text.length > best.length ? text : best)));
+  const [at, value] = [n - 1, show(0.0012, 2)];
+  const said = t("described", { word, position: at, home: at });
+  const weights = { own: value, own_home: value, top: value, top_home: value };
+  const looked = t("looks", { ...weights, to: word, to_home: word, at, at_home: at });
+  const beyond = n <= max_len ? "" : t(kind === "learned" ? "lost" : "unseen", { max_len, last: at, places: at });
+  return [said, looked, beyond].filter(Boolean).join(" ");
 }
 
 export function tables(numbers, state, t) {
@@ -349,7 +360,6 @@ const choose = (ui, token) => {
 
 export function view(ui) {
   const t = ui.t;
-  ui.caption.style.minHeight = "clamp(4.2em, 14em - 15vw, 9.8em)"; // for the longest caption
   const line = new TokenLine(ui, {
     label: t("line"), onMove: (position) => ui.set({ position }), onChoose: (token) => choose(ui, token),
   });
@@ -369,6 +379,7 @@ export function view(ui) {
       beyond: t(kind === "learned" ? "no_row" : "untrained"),
       text: t("line_label", { word: tokens[token], position, spots }),
     });
+    ui.keepRoom(longestDescription(state, t));
     for (const panel of Object.values(panels)) panel.fill(numbers, state);
   };
 }

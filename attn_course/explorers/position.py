@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import Numbers, as_array, normals, show, to_plain
+from attn_course.explorers.data import Numbers, as_array, cut, normals, show, to_plain
 from attn_course.plots.picture import COLOURS, HATCHES
 from attn_course.positions import alibi_bias, alibi_slopes, apply_rope
 
@@ -242,9 +242,8 @@ class PositionExplorer(Explorer):
 
     def _describe(self) -> str:
         numbers = self.numbers()
-        said = self.t(
-            "described", word=self.tokens[self.token], position=self.position, home=numbers["home"]
-        )
+        word = cut(self.tokens[self.token])
+        said = self.t("described", word=word, position=self.position, home=numbers["home"])
         values = {
             "last": self.max_len - 1,
             "max_len": self.max_len,
@@ -266,7 +265,7 @@ class PositionExplorer(Explorer):
             others = [k for k in range(len(self.tokens)) if k != self.token]
             to = max(others, key=lambda k, weights=weights: weights[k])
             values |= {f"own{end}": show(weights[self.token], 2), f"top{end}": show(weights[to], 2)}
-            values |= {f"to{end}": self.tokens[to], f"at{end}": places[to]}
+            values |= {f"to{end}": cut(self.tokens[to]), f"at{end}": places[to]}
         return self.t("looks", **values)
 
     # -- the still picture ----------------------------------------------------------------

@@ -227,7 +227,6 @@ const STEPPER_STYLE = `
 .attn-ex .in-full li { min-height: 1.5em; padding-left: .5em; border-left: 3px solid transparent;
   font-family: ui-monospace, monospace; display: grid; }
 .attn-ex .in-full span { grid-area: 1 / 1; }
-.attn-ex .in-full .room { visibility: hidden; }
 .attn-ex .in-full .now { border-color: var(--accent); font-weight: 600; }
 .attn-ex .grids { display: flex; flex-wrap: wrap; gap: .4em .6em; align-items: start; margin: .2em 0 .5em; }
 .attn-ex .asked { min-height: 5em; }

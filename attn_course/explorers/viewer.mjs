@@ -1,8 +1,8 @@
 // AttentionViewer: all heads of a model as thumbnails, one of them large, a token's row and column.
 
-import { make, show } from "./core.mjs";
+import { cut, make, show } from "./core.mjs";
 import { Plot } from "./charts.mjs";
-import { Mosaic, TokenMap, cut, headAt, headEntropies, mapsOf, token, weightsOf } from "./attention_maps.mjs";
+import { Mosaic, TokenMap, headAt, headEntropies, mapsOf, token, weightsOf } from "./attention_maps.mjs";
 
 const PANES = ["", "beside_"]; // a prefix of names: the sentence, and the one beside it
 const MANY_CELLS = 1024; // more of them make no table that anybody reads
@@ -86,6 +86,21 @@ export function describe(numbers, state, t) {
   return said.join(" ");
 }
 
+// What could be said of a sentence whose tokens were all as long as the longest, to keep room.
+function longestDescription(state, t) {
+  const longest = (tokens) => {
+    const texts = tokens.map((_, place) => token(t, tokens, place));
+    return texts.reduce((best, text) => (text.length > best.length ? text : best));
+  };
+  const [value, entropy, most] = [show(1.6e-5, 2), show(0.12, 2), show(4.8, 2)];
+  const said = panesOf(state).map((pane) => {
+    const { group, layer, head } = placeIn(state, pane);
+    const [row, column] = [longest(group.rows), longest(group.columns)];
+    return t("described", { layer, head, row, column, value, largest: `${column} ${value}`, entropy, most });
+  });
+  return said.join(" ");
+}
+
 export function tables(numbers, state, t) {
   return panesOf(state).flatMap((pane) => {
     const { sentence, group, layer, head, row, column } = placeIn(state, pane);
@@ -124,6 +139,7 @@ export function view(ui) {
   const { sentences } = ui.state;
   ui.body.append(ui.row(...panes.map((pane) => pane.element)), controls(ui, sentences));
   return (numbers, state) => {
+    ui.keepRoom(longestDescription(state, ui.t));
     panes.forEach((pane, k) => {
       pane.element.hidden = k > 0 && state.beside === null;
       if (!pane.element.hidden) pane.draw(numbers, state);

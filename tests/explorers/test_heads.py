@@ -240,3 +240,11 @@ def test_figures_of_a_given_module_stay_out_of_the_alternative_text():
     assert first == second
     assert "2 heads of d_k = 3 make 6 features" in first
     assert "Switched off: 1." in first
+
+
+# kills: a width refused for a number of heads that nobody asked for
+@pytest.mark.parametrize(("d_model", "num_heads"), [(1, 1), (2, 2), (6, 3), (7, 1), (64, 4)])
+def test_any_width_opens_with_a_count_that_divides_it(computed, d_model, num_heads):
+    widget = HeadsExplorer(d_model=d_model, tokens=["a", "b"])
+    assert widget.num_heads == num_heads
+    close(computed(widget), dict(widget.numbers()))

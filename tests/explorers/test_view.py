@@ -1,8 +1,15 @@
 """What every view does for its reader: messages, announcements, tables, focus and theme."""
 
 import pytest
+import torch
 
-from attn_course.explorers import MaskExplorer, PositionExplorer, ScalingExplorer
+from attn_course.explorers import (
+    AttentionViewer,
+    HeadsExplorer,
+    MaskExplorer,
+    PositionExplorer,
+    ScalingExplorer,
+)
 
 SAID = "() => document.querySelector('.spoken[role=status]').textContent"
 SET_BY_PYTHON = """([name, value]) => {
@@ -89,3 +96,34 @@ def test_where_no_background_tells_the_ink_does(opened, ink, theme):
     view.page.evaluate(f"document.body.style = 'background: none; color: {ink}'")
     view.settle()
     assert view.root.get_attribute("data-theme") == theme
+
+
+LONG = ["internationalisation", "a", "Donaudampfschifffahrtsgesellschaft", "b", "c"]
+THREE_LAYERS = torch.eye(5).expand(3, 2, 5, 5)
+
+
+# kills: sentences and lists whose length the example's short words do not show
+@pytest.mark.parametrize("width", [380, 1000])
+@pytest.mark.parametrize(
+    "widget",
+    [
+        lambda: AttentionViewer(THREE_LAYERS, LONG, compare=(THREE_LAYERS, LONG)),
+        lambda: MaskExplorer(tokens=3 * LONG),
+        lambda: PositionExplorer(tokens=LONG),
+        lambda: HeadsExplorer(d_model=24, tokens=LONG),
+    ],
+    ids=["viewer", "mask", "position", "heads"],
+)
+def test_the_height_stays_with_words_of_any_length(opened, widget, width):
+    view = opened(widget(), width=width)
+    heights = set()
+    view.page.keyboard.press("Tab")
+    for key in 8 * ["ArrowRight"]:
+        heights.add(view.root.evaluate("(root) => root.offsetHeight"))
+        view.press(key)
+    # the slider's own step comes first in some, the maps' in others
+    view.root.get_by_role("application").last.focus()
+    for key in 6 * ["ArrowRight", "ArrowDown"]:
+        heights.add(view.root.evaluate("(root) => root.offsetHeight"))
+        view.press(key)
+    assert len(heights) == 1
