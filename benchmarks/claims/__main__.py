@@ -19,11 +19,13 @@ def main(chapter: str) -> None:
     os.environ["ATTN_COURSE_PROGRESS_BAR"] = "0"
     torch.set_num_threads(1)
     chosen = [name for name in chapters() if name.startswith(chapter)]
-    rows = [row for row in kept() if row["chapter"] not in chosen]
+    rows = kept()
     for name in chosen:
-        claims = importlib.import_module(f"benchmarks.claims.ch{name}").CLAIMS
-        rows += [measured(name, claim) for claim in tqdm(claims, desc=name)]
-    keep(sorted(rows, key=lambda row: row["chapter"]))
+        for claim in tqdm(importlib.import_module(f"benchmarks.claims.ch{name}").CLAIMS, desc=name):
+            new = measured(name, claim)
+            rows = [row for row in rows if (row["chapter"], row["says"]) != (name, claim.says)]
+            rows = sorted([*rows, new], key=lambda row: row["chapter"])
+            keep(rows)  # after each: a long run that is stopped has not run for nothing
     click.echo(f"{PAGE}: {len(rows)} claims")
 
 

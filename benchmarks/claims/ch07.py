@@ -69,9 +69,7 @@ def trained_without_residuals(seed: int) -> Figures:
     """Pre-norm blocks whose sublayers replace x."""
     return accuracies(
         {
-            f"{depth} blocks": StackSettings(
-                norm="pre", residual=False, num_layers=depth, lr=4e-3
-            )
+            f"{depth} blocks": StackSettings(norm="pre", residual=False, num_layers=depth, lr=4e-3)
             for depth in (2, 6)
         },
         seed,

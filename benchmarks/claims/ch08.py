@@ -110,14 +110,6 @@ CLAIMS = (
         partial(exact, "GRU without"),
         lambda found: found["exact match"] < 0.95,
     ),
-    *(
-        Claim(
-            f"{kind}: no setting of the grid is clearly better than the chapter's",
-            partial(tuned, kind),
-            partial(chosen_is_near_the_best, kind),
-        )
-        for kind in KINDS
-    ),
     Claim(
         "Without the shift the loss is near 0 and no date comes out right",
         shift,
@@ -137,5 +129,14 @@ CLAIMS = (
         "Map and knife mostly agree on the top, and less on the order",
         map_and_knife,
         lambda found: found["same top"] > 0.5 and found["rank correlation"] < 0.75,
+    ),
+    *(
+        Claim(
+            f"{kind}: no setting of the grid is clearly better than the chapter's",
+            partial(tuned, kind),
+            partial(chosen_is_near_the_best, kind),
+            seeds=(0,),
+        )
+        for kind in KINDS
     ),
 )
