@@ -455,7 +455,7 @@ for name, found in searched.items():
 # - a GRU that also looks back at all encoder states with additive attention (Bahdanau et al. 2015).
 #
 # A baseline that nobody has tuned is a straw man. All three were tuned on the same grid of learning rates
-# and gradient clipping, at the same seeds, each within about the same CPU time: a GRU's step is cheaper, so
+# and gradient clipping, with one seed, each within about the same CPU time: a GRU's step is cheaper, so
 # the one without attention gets more of them. The grid is in `benchmarks/claims/ch08.py`, what came of
 # it in `docs/claims.md`.
 
