@@ -439,7 +439,7 @@ def test_masking_is_repeatable_and_leaves_its_input_alone():
     assert torch.equal(ids, torch.arange(12).reshape(3, 4))
     assert mask_tokens(ids, 12, 12, 0.0).targets.eq(IGNORE).all()
     assert torch.equal(mask_tokens(ids, 12, 12, 1.0).targets, ids)
-    with pytest.raises(ValueError, match="p=1.5"):
+    with pytest.raises(ValueError, match=r"p=1\.5"):
         mask_tokens(ids, 12, 12, 1.5)
     with pytest.raises(ValueError, match="vocab_size=0"):
         mask_tokens(ids, 0, 12)

@@ -1,0 +1,381 @@
+"""Known-wrong versions of exercise 9.2, DecoderLM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import sqrt
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from attn_course.blocks import LayerNorm, PreNormBlock
+from attn_course.checks.exercise import Answer, Mistake
+from attn_course.masks import causal_mask
+from attn_course.positions import sinusoidal_encoding
+
+EXERCISES = ()
+
+
+@cache
+def _blocks(*sizes: int) -> nn.ModuleList:
+    *sizes_of_one, num_layers = sizes
+    return nn.ModuleList(PreNormBlock(*sizes_of_one) for _ in range(num_layers))
+
+
+class Right(nn.Module):
+    """The model asked for; each version changes one of its methods."""
+
+    def __init__(
+        self, vocab_size: int, d_model: int, num_heads: int, d_ff: int, num_layers: int
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.make_blocks(d_model, num_heads, d_ff, num_layers)
+        self.final_norm = LayerNorm(d_model)
+        self.make_head(d_model, vocab_size)
+
+    def make_blocks(self, *sizes: int) -> None:
+        """Make the blocks."""
+        # nobody trains these versions, so they may share what takes long to make
+        self.blocks = _blocks(*sizes)
+
+    def make_head(self, d_model: int, vocab_size: int) -> None:
+        """Make the output projection, which shares its matrix with the embedding."""
+        self.head = nn.Linear(d_model, vocab_size, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def embed(self, ids: Tensor) -> Tensor:
+        """Scale the embeddings and add positions."""
+        x = self.embedding(ids)
+        return self.scaled(x) + self.places(ids, x)
+
+    def scaled(self, x: Tensor) -> Tensor:
+        """Scale the embeddings."""
+        return x * sqrt(x.shape[-1])
+
+    def places(self, ids: Tensor, x: Tensor) -> Tensor:
+        """Return what is added."""
+        return sinusoidal_encoding(ids.shape[1], x.shape[-1]).to(x)
+
+    def mask(self, n: int) -> Tensor | None:
+        """Return the mask of every block."""
+        return causal_mask(n)
+
+    def through(self, x: Tensor) -> Tensor:
+        """Run the blocks."""
+        for block in self.blocks:
+            x = block(x, self.mask(x.shape[1]))
+        return x
+
+    def finish(self, x: Tensor) -> Any:
+        """Return logits."""
+        return self.head(self.final_norm(x))
+
+    def forward(self, ids: Tensor) -> Any:
+        """Return the logits for the token after each position."""
+        return self.finish(self.through(self.embed(ids)))
+
+
+def version(**methods: Callable[..., Any]) -> Answer:
+    """The right model with these methods in the place of its own."""
+    return type("Model", (Right,), methods)
+
+
+def in_a_list(self: Any, *sizes: int) -> None:
+    """Blocks that nn.Module does not see."""
+    *sizes_of_one, num_layers = sizes
+    self.blocks = [PreNormBlock(*sizes_of_one) for _ in range(num_layers)]
+
+
+def repeated(self: Any, *sizes: int) -> None:
+    """One block, several times."""
+    *sizes_of_one, num_layers = sizes
+    self.blocks = nn.ModuleList([PreNormBlock(*sizes_of_one)] * num_layers)
+
+
+def only_one(self: Any, *sizes: int) -> None:
+    """One block, whatever num_layers is."""
+    self.blocks = nn.ModuleList([PreNormBlock(*sizes[:-1])])
+
+
+def not_tied(self: Any, d_model: int, vocab_size: int) -> None:
+    """A matrix of its own."""
+    self.head = nn.Linear(d_model, vocab_size, bias=False)
+
+
+def copied_once(self: Any, d_model: int, vocab_size: int) -> None:
+    """The same numbers at the start, in two places."""
+    self.head = nn.Linear(d_model, vocab_size, bias=False)
+    self.head.weight = nn.Parameter(self.embedding.weight.detach().clone())
+
+
+def with_bias(self: Any, d_model: int, vocab_size: int) -> None:
+    """A bias that nobody asked for."""
+    self.head = nn.Linear(d_model, vocab_size)
+    self.head.weight = self.embedding.weight
+
+
+def chained(last: int | None, first: int = 0) -> Callable[[Any, Tensor], Tensor]:
+    """Runs some of the blocks."""
+
+    def through(self: Any, x: Tensor) -> Tensor:
+        for block in list(self.blocks)[first:last]:
+            x = block(x, self.mask(x.shape[1]))
+        return x
+
+    return through
+
+
+def masked_once(self: Any, x: Tensor) -> Tensor:
+    """Hides the future from the first block only."""
+    for number, block in enumerate(self.blocks):
+        x = block(x, self.mask(x.shape[1]) if number == 0 else None)
+    return x
+
+
+def not_chained(self: Any, x: Tensor) -> Tensor:
+    """Every block reads the embeddings."""
+    found = x
+    for block in self.blocks:
+        found = block(x, self.mask(x.shape[1]))
+    return found
+
+
+def summed(self: Any, x: Tensor) -> Tensor:
+    """A residual round each block, which has its own."""
+    for block in self.blocks:
+        x = x + block(x, self.mask(x.shape[1]))
+    return x
+
+
+def norm_between(self: Any, x: Tensor) -> Tensor:
+    """The final norm after every block."""
+    for block in self.blocks:
+        x = self.final_norm(block(x, self.mask(x.shape[1])))
+    return x
+
+
+def shifted(self: Any, ids: Tensor) -> Any:
+    """Moves the tokens, which are already what is to be read."""
+    moved = torch.cat([torch.zeros_like(ids[:, :1]), ids[:, :-1]], dim=1)
+    return self.finish(self.through(self.embed(moved)))
+
+
+def last_dropped(self: Any, ids: Tensor) -> Any:
+    """Cuts the targets off itself."""
+    return self.finish(self.through(self.embed(ids)))[:, :-1]
+
+
+MISTAKES = (
+    Mistake(
+        "in-a-list",
+        "The blocks stand in a plain Python list, where nn.Module does not see them: they would be "
+        "neither trained nor saved. nn.ModuleList is a list that it sees.",
+        version(make_blocks=in_a_list),
+    ),
+    Mistake(
+        "one-block-repeated",
+        "It is one block, several times: [block] * n repeats the same object, and so its weights. "
+        "Make a new one for each layer.",
+        version(make_blocks=repeated),
+    ),
+    Mistake(
+        "one-block",
+        "There is one block, whatever num_layers is.",
+        version(make_blocks=only_one),
+    ),
+    Mistake(
+        "not-tied",
+        "Head and embedding have a matrix each. They should share one: the same nn.Parameter under "
+        "both names.",
+        version(make_head=not_tied),
+        also=(version(make_head=copied_once),),
+    ),
+    Mistake(
+        "head-bias",
+        "The head has a bias. It should have none: its matrix is the embedding's.",
+        version(make_head=with_bias),
+    ),
+    Mistake(
+        "no-scale",
+        "The embeddings are not multiplied by √d_model.",
+        version(scaled=lambda self, x: x),
+    ),
+    Mistake(
+        "scale-divides",
+        "The embeddings are divided by √d_model. They should be multiplied by it.",
+        version(scaled=lambda self, x: x / sqrt(x.shape[-1])),
+    ),
+    Mistake(
+        "scale-of-d-model",
+        "The embeddings are multiplied by d_model. It should be its root.",
+        version(scaled=lambda self, x: x * x.shape[-1]),
+    ),
+    Mistake(
+        "positions-scaled",
+        "The positions are multiplied by √d_model as well: they are added after the scale.",
+        version(
+            embed=lambda self, ids: self.scaled(
+                self.embedding(ids) + self.places(ids, self.embedding(ids))
+            )
+        ),
+    ),
+    Mistake(
+        "no-positions",
+        "No positions are added.",
+        version(places=lambda self, ids, x: torch.zeros_like(x)),
+    ),
+    Mistake(
+        "positions-by-batch",
+        "Each *sequence* gets a position, the same for all of its tokens: the axis of the batch is "
+        "taken for that of positions.",
+        version(
+            places=lambda self, ids, x: sinusoidal_encoding(len(ids), x.shape[-1]).to(x)[:, None]
+        ),
+    ),
+    Mistake(
+        "positions-from-one",
+        "The positions start at 1. The first is 0.",
+        version(
+            places=lambda self, ids, x: sinusoidal_encoding(ids.shape[1] + 1, x.shape[-1]).to(x)[1:]
+        ),
+    ),
+    Mistake(
+        "one-position",
+        "Every token gets the same position: a table of positions is indexed with n where its "
+        "first n rows are wanted.",
+        version(
+            places=lambda self, ids, x: sinusoidal_encoding(ids.shape[1] + 1, x.shape[-1]).to(x)[-1]
+        ),
+        also=(version(places=lambda self, ids, x: sinusoidal_encoding(1, x.shape[-1]).to(x)),),
+    ),
+    Mistake(
+        "positions-twice",
+        "The positions are added twice.",
+        version(
+            places=lambda self, ids, x: 2 * sinusoidal_encoding(ids.shape[1], x.shape[-1]).to(x)
+        ),
+    ),
+    Mistake(
+        "no-mask",
+        "The model sees the future, and with it the token that it is to predict. In training the "
+        "loss would fall near 0, and what it writes would be nonsense.",
+        version(mask=lambda self, n: None),
+    ),
+    Mistake(
+        "mask-in-one-block",
+        "Only the first block has the causal mask. What one block hides another one shows.",
+        version(through=masked_once),
+    ),
+    Mistake(
+        "mask-inverted",
+        "Each position sees its future and not its past: the mask works the other way round. True "
+        "means “may attend”.",
+        version(mask=lambda self, n: ~causal_mask(n)),
+        also=(version(mask=lambda self, n: causal_mask(n).T),),
+    ),
+    Mistake(
+        "mask-without-itself",
+        "A token may not see itself: the mask should be open on its diagonal.",
+        version(mask=lambda self, n: causal_mask(n).tril(-1)),
+    ),
+    Mistake(
+        "only-itself",
+        "Each token sees itself alone.",
+        version(mask=lambda self, n: torch.eye(n, dtype=torch.bool)),
+    ),
+    Mistake(
+        "block-missing",
+        "Not all of the blocks are run.",
+        version(through=chained(1)),
+        also=(
+            version(through=chained(-1)),
+            version(through=chained(0)),
+            version(through=chained(None, 1)),
+        ),
+    ),
+    Mistake(
+        "blocks-not-chained",
+        "Every block reads the embeddings. Each should read what the one before gave.",
+        version(through=not_chained),
+    ),
+    Mistake(
+        "blocks-reversed",
+        "The blocks are run from the last to the first.",
+        version(
+            through=lambda self, x: [
+                x := block(x, self.mask(x.shape[1])) for block in reversed(self.blocks)
+            ][-1]
+        ),
+    ),
+    Mistake(
+        "residual-again",
+        "Each block's input is added to its output. A block has its residuals inside.",
+        version(through=summed),
+    ),
+    Mistake(
+        "norm-after-every-block",
+        "The final norm stands after every block. Pre-norm blocks norm what they read; only the "
+        "end of the sum needs one more.",
+        version(through=norm_between, finish=lambda self, x: self.head(x)),
+        also=(version(through=norm_between),),
+    ),
+    Mistake(
+        "no-final-norm",
+        "The final norm is missing. What pre-norm blocks return is a sum that nothing has "
+        "normalised yet.",
+        version(finish=lambda self, x: self.head(x)),
+    ),
+    Mistake(
+        "norm-first",
+        "The norm stands before the blocks. It belongs behind them, before the head.",
+        version(
+            embed=lambda self, ids: self.final_norm(
+                self.scaled(self.embedding(ids)) + self.places(ids, self.embedding(ids))
+            ),
+            finish=lambda self, x: self.head(x),
+        ),
+    ),
+    Mistake(
+        "no-head",
+        "The features come back, not logits: the head is missing.",
+        version(finish=lambda self, x: self.final_norm(x)),
+    ),
+    Mistake(
+        "softmax",
+        "Probabilities come back. Asked for are logits: the loss takes the softmax itself.",
+        version(finish=lambda self, x: self.head(self.final_norm(x)).softmax(dim=-1)),
+        also=(version(finish=lambda self, x: self.head(self.final_norm(x)).log_softmax(dim=-1)),),
+    ),
+    Mistake(
+        "head-scaled",
+        "The logits are divided or multiplied by √d_model: only what goes *in* is scaled.",
+        version(finish=lambda self, x: self.head(self.final_norm(x)) * sqrt(x.shape[-1])),
+        also=(version(finish=lambda self, x: self.head(self.final_norm(x)) / sqrt(x.shape[-1])),),
+    ),
+    Mistake(
+        "tokens",
+        "The most likely tokens come back. Asked for are logits: a loss cannot be taken of tokens.",
+        version(finish=lambda self, x: self.head(self.final_norm(x)).argmax(dim=-1)),
+    ),
+    Mistake(
+        "last-position-only",
+        "Only the last position's logits come back. All are needed: training asks for every one.",
+        version(finish=lambda self, x: self.head(self.final_norm(x))[:, -1]),
+        also=(version(finish=lambda self, x: self.head(self.final_norm(x))[:, -1:]),),
+    ),
+    Mistake(
+        "shifted-inside",
+        "The model moves its input to the right. The data is shifted already: logits at a position "
+        "are for the token after the one that is read there.",
+        version(forward=shifted),
+        also=(version(forward=last_dropped),),
+    ),
+    Mistake(
+        "detached",
+        "No gradient reaches the blocks or the embedding: what goes into the head is detached.",
+        version(finish=lambda self, x: self.head(self.final_norm(x.detach()))),
+    ),
+)

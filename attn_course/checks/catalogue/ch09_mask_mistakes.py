@@ -1,0 +1,333 @@
+"""Known-wrong versions of exercise 9.4, mask_tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from attn_course.checks.exercise import Answer, Mistake
+from attn_course.tasks.base import IGNORE
+from attn_course.tasks.language import mask_tokens
+
+EXERCISES = ()
+
+Choose = Callable[[Tensor, float, Generator | None], Tensor]
+
+
+def chance(ids: Tensor, generator: Generator | None = None) -> Tensor:
+    """A number between 0 and 1 for each token."""
+    return torch.rand(ids.shape, generator=generator)
+
+
+def each(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """Each token for itself."""
+    return chance(ids, generator) < p
+
+
+def version(
+    *,
+    choose: Choose = each,
+    masked: float = 0.8,
+    drawn: float = 0.1,
+    low: int = 0,
+    high: int = 0,
+    replacement: Callable[[Tensor, int, Generator | None], Tensor] | None = None,
+    targets: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None,
+    filler: int = IGNORE,
+) -> Answer:
+    """A version with these shares, these random tokens and these targets."""
+
+    def answer(
+        ids: Tensor,
+        vocab_size: int,
+        mask_token: int,
+        p: float = 0.15,
+        generator: Generator | None = None,
+    ) -> Any:
+        chosen, fate = choose(ids, p, generator), chance(ids, generator)
+        if replacement is None:
+            others = torch.randint(low, vocab_size + high, ids.shape, generator=generator)
+        else:
+            others = replacement(ids, vocab_size, generator)
+        inputs = torch.where(chosen & (fate < masked), mask_token, ids)
+        inputs = torch.where(chosen & (fate >= masked) & (fate < masked + drawn), others, inputs)
+        if targets is not None:
+            return inputs, targets(ids, inputs, chosen)
+        return inputs, ids.masked_fill(~chosen, filler)
+
+    return answer
+
+
+def whole_rows(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """A sequence is chosen, with all its tokens."""
+    return (torch.rand(len(ids), 1, generator=generator) < p).expand(ids.shape)
+
+
+def whole_columns(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """A position is chosen, in all sequences."""
+    return (torch.rand(ids.shape[1], generator=generator) < p).expand(ids.shape)
+
+
+def fixed_number(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """The same number of tokens in each sequence."""
+    order = chance(ids, generator).argsort(dim=1).argsort(dim=1)
+    return order < round(p * ids.shape[1])
+
+
+def always_the_same(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """Draws from a seed of its own."""
+    return torch.rand(ids.shape, generator=Generator().manual_seed(0)) < p
+
+
+def one_for_all(ids: Tensor, vocab_size: int, generator: Generator | None) -> Tensor:
+    """One random token, put in everywhere."""
+    return torch.randint(vocab_size, (1,), generator=generator).expand(ids.shape)
+
+
+def two_draws(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Draws once for the inputs and once more for the targets."""
+    inputs, _ = mask_tokens(ids, vocab_size, mask_token, p, generator)
+    _, targets = mask_tokens(ids, vocab_size, mask_token, p, generator)
+    return inputs, targets
+
+
+def one_number(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Decides what becomes of a token by the very number that has chosen it."""
+    number = chance(ids, generator)
+    others = torch.randint(vocab_size, ids.shape, generator=generator)
+    chosen = number < p
+    inputs = torch.where(chosen & (number < 0.8), mask_token, ids)
+    inputs = torch.where(chosen & (number >= 0.9), others, inputs)
+    return inputs, ids.masked_fill(~chosen, IGNORE)
+
+
+def in_place(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Writes into what it is given."""
+    inputs, targets = mask_tokens(ids, vocab_size, mask_token, p, generator)
+    ids.copy_(inputs)
+    return ids, targets
+
+
+def all_places(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Hides everything, whatever p is."""
+    return mask_tokens(ids, vocab_size, mask_token, 1.0, generator)
+
+
+def unseeded(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Draws from torch's own chance, whatever generator it is given."""
+    return mask_tokens(ids, vocab_size, mask_token, p)
+
+
+def exchanged(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Targets first."""
+    inputs, targets = mask_tokens(ids, vocab_size, mask_token, p, generator)
+    return targets, inputs
+
+
+MISTAKES = (
+    Mistake(
+        "exchanged",
+        "Inputs and targets come back in the other order.",
+        exchanged,
+    ),
+    Mistake(
+        "every-target",
+        "Every token has a target, those that can still be read too: the model is praised for "
+        "copying. Where nothing was chosen the target is −100, which the loss leaves out.",
+        version(targets=lambda ids, inputs, chosen: ids.clone()),
+    ),
+    Mistake(
+        "filled-with-zero",
+        "The targets are 0 where nothing was chosen. 0 is a token like others, and the model would "
+        "be taught to write it; −100 is what the loss leaves out.",
+        version(filler=0),
+    ),
+    Mistake(
+        "filled-with-minus-one",
+        "The targets are −1 where nothing was chosen. −100 is what the loss leaves out.",
+        version(filler=-1),
+    ),
+    Mistake(
+        "targets-inverted",
+        "The targets stand at the places that were *not* chosen, and are missing where they were.",
+        version(targets=lambda ids, inputs, chosen: ids.masked_fill(chosen, IGNORE)),
+    ),
+    Mistake(
+        "all-hidden",
+        "Every token is chosen, whatever p is.",
+        all_places,
+    ),
+    Mistake(
+        "p-inverted",
+        "Tokens are chosen with probability 1 − p: p is the share to hide.",
+        version(choose=lambda ids, p, generator: chance(ids, generator) >= p),
+    ),
+    Mistake(
+        "targets-of-another-draw",
+        "Inputs and targets come from two different draws: places are hidden that nobody asks for. "
+        "Draw once, and keep what was chosen.",
+        two_draws,
+    ),
+    Mistake(
+        "targets-after-masking",
+        "The targets are taken from the inputs after hiding, so the mask token is what the model "
+        "would learn to write. The targets are the tokens as they were.",
+        version(targets=lambda ids, inputs, chosen: inputs.masked_fill(~chosen, IGNORE)),
+        also=(
+            version(
+                targets=lambda ids, inputs, chosen: ids.copy_(inputs).masked_fill(~chosen, IGNORE)
+            ),
+        ),
+    ),
+    Mistake(
+        "kept-not-asked",
+        "Only changed tokens have a target. Those that were chosen and stay are asked for as well: "
+        "that is why they are chosen at all.",
+        version(targets=lambda ids, inputs, chosen: ids.masked_fill(inputs == ids, IGNORE)),
+    ),
+    Mistake(
+        "only-masked-asked",
+        "Only where the mask token stands is a target. All that were chosen are asked for, the "
+        "replaced and the kept ones too.",
+        version(
+            targets=lambda ids, inputs, chosen: ids.masked_fill(
+                (inputs != inputs.max()) | ~chosen, IGNORE
+            )
+        ),
+    ),
+    Mistake(
+        "p-fixed",
+        "The share of chosen tokens is 15 %, whatever p is.",
+        version(choose=lambda ids, p, generator: each(ids, 0.15 if p else 0.0, generator)),
+    ),
+    Mistake(
+        "one-number",
+        "What becomes of a chosen token is decided by the very number that has chosen it. Below p "
+        "it is below 0.8 as well, so the mask token is nearly all there is. Draw a second one.",
+        one_number,
+    ),
+    Mistake(
+        "always-masked",
+        "All the chosen become the mask token. 10 % should become a random token, and 10 % stay.",
+        version(masked=1.0, drawn=0.0),
+    ),
+    Mistake(
+        "none-kept",
+        "None of the chosen stays as it is: 20 % become random tokens. It should be 10 % each.",
+        version(drawn=0.2),
+    ),
+    Mistake(
+        "none-drawn",
+        "None of the chosen becomes a random token. 10 % should.",
+        version(drawn=0.0),
+    ),
+    Mistake(
+        "one-drawn-less-kept",
+        "Of the 20 % that are not hidden only a tenth is drawn or kept, as if 10 % were a share of "
+        "the rest: 10 % of all the chosen, which is half of the rest.",
+        version(drawn=0.18),
+        also=(version(drawn=0.02),),
+    ),
+    Mistake(
+        "shares-exchanged",
+        "The shares are exchanged: 80 % become the mask token, 10 % a random one, and 10 % stay.",
+        version(masked=0.1, drawn=0.8),
+        also=(version(masked=0.1, drawn=0.1),),
+    ),
+    Mistake(
+        "never-masked",
+        "No token becomes the mask token.",
+        version(masked=0.0, drawn=1.0),
+        also=(version(masked=0.0, drawn=0.0),),
+    ),
+    Mistake(
+        "same-random-token",
+        "One random token is drawn and put in everywhere. Each place draws its own.",
+        version(replacement=one_for_all),
+    ),
+    Mistake(
+        "one-too-far",
+        "Random tokens reach up to vocab_size, which is none: the last is vocab_size − 1. "
+        "torch.randint leaves its upper end out already.",
+        version(high=1),
+    ),
+    Mistake(
+        "last-never-drawn",
+        "The last token, vocab_size − 1, is never drawn: torch.randint leaves its upper end out "
+        "already.",
+        version(high=-1),
+    ),
+    Mistake(
+        "whole-positions",
+        "In every sequence of the batch the same positions are chosen. Each token is chosen for "
+        "itself: one number each, (b, n).",
+        version(choose=whole_columns),
+    ),
+    Mistake(
+        "whole-sequences",
+        "Sequences are chosen with all their tokens. Each token is chosen for itself.",
+        version(choose=whole_rows),
+    ),
+    Mistake(
+        "fixed-number",
+        "Every sequence has the same number of chosen tokens. Each token is chosen independently, "
+        "so the number is left to chance.",
+        version(choose=fixed_number),
+    ),
+    Mistake(
+        "own-seed",
+        "The same places are chosen in every call: there is a seed inside. A model would never be "
+        "asked for the others.",
+        version(choose=always_the_same),
+    ),
+    Mistake(
+        "generator-ignored",
+        "The chance does not come from the generator: with the same seed the results differ.",
+        unseeded,
+    ),
+    Mistake(
+        "in-place",
+        "The ids themselves are altered, and the targets need them; so does whoever hides the same "
+        "text anew in the next epoch.",
+        in_place,
+    ),
+)

@@ -1,0 +1,446 @@
+"""Known-wrong versions of exercise 9.3, sample_next: the distributions that they draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+import torch
+from torch import Generator, Tensor
+
+from attn_course.checks.exercise import Answer, Mistake
+from attn_course.generation import next_token_probs
+
+EXERCISES = ()
+
+Distribution = Callable[[Tensor, float, int | None, float | None], Tensor]
+"""logits (b, vocab), temperature, top_k, top_p -> probabilities (b, vocab)."""
+
+# -- one step at a time -----------------------------------------------------------------------
+
+
+def largest(logits: Tensor, k: int | None) -> Tensor:
+    """Logits with all but the k largest at minus infinity."""
+    if k is None:
+        return logits
+    k = max(1, min(k, logits.shape[-1]))
+    return logits.masked_fill(logits < logits.topk(k, dim=-1).values[..., -1:], -inf)
+
+
+def nucleus(probs: Tensor, p: float | None) -> Tensor:
+    """Which tokens are in the smallest set that reaches p."""
+    if p is None:
+        return probs > 0
+    return next_token_probs(probs.log(), 1.0, None, p) > 0
+
+
+def renormalised(weights: Tensor) -> Tensor:
+    """Shares of one, and all the same where nothing is left."""
+    total = weights.sum(dim=-1, keepdim=True)
+    return torch.where(total > 0, weights / total, torch.ones_like(weights) / weights.shape[-1])
+
+
+# -- the wrong distributions ------------------------------------------------------------------
+
+
+def temperature_last(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Cuts at temperature 1, then divides what is left."""
+    kept = next_token_probs(logits, 1.0, top_k, top_p) > 0
+    return (logits.masked_fill(~kept, -inf) / temperature).softmax(dim=-1)
+
+
+def nucleus_first(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Takes top-p of all tokens, then top-k of those."""
+    scaled = logits / temperature
+    kept = nucleus(scaled.softmax(dim=-1), top_p)
+    return largest(scaled.masked_fill(~kept, -inf), top_k).softmax(dim=-1)
+
+
+def both_last(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """Takes top-p of all tokens at temperature 1, then top-k, then the temperature."""
+    kept = nucleus(logits.softmax(dim=-1), top_p)
+    return (largest(logits.masked_fill(~kept, -inf), top_k) / temperature).softmax(dim=-1)
+
+
+def crossing_dropped(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Leaves out the token that crosses p."""
+    probs = next_token_probs(logits, temperature, top_k)
+    if top_p is None:
+        return probs
+    ordered, order = probs.sort(dim=-1, descending=True)
+    kept = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)
+    return renormalised(torch.zeros_like(probs).scatter(-1, order, kept))
+
+
+def crossing_dropped_but_one(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """The same, but the most likely token always stays."""
+    probs = next_token_probs(logits, temperature, top_k)
+    found = crossing_dropped(logits, temperature, top_k, top_p)
+    if top_p is None:
+        return found
+    best = torch.zeros_like(probs).scatter(-1, probs.argmax(dim=-1, keepdim=True), 1.0)
+    return torch.where(probs.amax(dim=-1, keepdim=True) > top_p, best, found)
+
+
+def one_more(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """Keeps one token beyond that which crosses p."""
+    probs = next_token_probs(logits, temperature, top_k)
+    if top_p is None:
+        return probs
+    number = (nucleus(probs, top_p).sum(dim=-1, keepdim=True) + 1).clamp(max=probs.shape[-1])
+    ranks = probs.argsort(dim=-1, descending=True).argsort(dim=-1)
+    return renormalised(probs.masked_fill(ranks >= number, 0.0))
+
+
+def from_the_least_likely(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Collects from the least likely token on."""
+    probs = next_token_probs(logits, temperature, top_k)
+    if top_p is None:
+        return probs
+    ordered, order = probs.sort(dim=-1)
+    kept = ordered.masked_fill(ordered.cumsum(dim=-1) - ordered >= top_p, 0.0)
+    return renormalised(torch.zeros_like(probs).scatter(-1, order, kept))
+
+
+def by_threshold(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Keeps the tokens that are more likely than p, or than 1 − p."""
+    probs = next_token_probs(logits, temperature, top_k)
+    return probs if top_p is None else renormalised(probs.masked_fill(probs < top_p, 0.0))
+
+
+def not_put_back(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Sorts by probability and draws a rank, not a token."""
+    probs = next_token_probs(logits, temperature, top_k, top_p)
+    return probs if top_p is None else probs.sort(dim=-1, descending=True).values
+
+
+def ranks_of_top_k(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Draws among the k largest, and returns the place among those."""
+    probs = next_token_probs(logits, temperature, top_k, top_p)
+    return probs if top_k is None else probs.sort(dim=-1, descending=True).values
+
+
+def zeroed(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """Sets what is cut to 0 before the softmax."""
+    scaled = largest(logits / temperature, top_k)
+    probs = scaled.masked_fill(scaled == -inf, 0.0).softmax(dim=-1)
+    return next_token_probs(probs.log(), 1.0, None, top_p)
+
+
+def smallest(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """Keeps the k smallest."""
+    if top_k is None:
+        return next_token_probs(logits, temperature, None, top_p)
+    kept = largest(-logits, top_k) > -inf
+    return next_token_probs(logits.masked_fill(~kept, -inf), temperature, None, top_p)
+
+
+def uniform_over_kept(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Draws among the kept without regard to their probabilities."""
+    return renormalised((next_token_probs(logits, temperature, top_k, top_p) > 0).to(logits.dtype))
+
+
+def temperature_added(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Raises probabilities to the temperature, where it should be the inverse."""
+    return next_token_probs(logits * temperature, 1.0, top_k, top_p)
+
+
+def greedy(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """Always the most likely."""
+    return next_token_probs(logits, 0.0)
+
+
+def shifted(change_k: int) -> Distribution:
+    """Keeps more or fewer than k."""
+    return lambda logits, temperature, top_k, top_p: next_token_probs(
+        logits, temperature, None if top_k is None else max(1, top_k + change_k), top_p
+    )
+
+
+DISTRIBUTIONS: dict[str, Distribution] = {
+    "always-greedy": greedy,
+    "uniform": lambda logits, *_: torch.ones_like(logits) / logits.shape[-1],
+    "no-temperature": lambda logits, temperature, k, p: next_token_probs(logits, 1.0, k, p),
+    "temperature-inverted": temperature_added,
+    "temperature-twice": lambda logits, t, k, p: next_token_probs(logits, t * t, k, p),
+    "temperature-rooted": lambda logits, t, k, p: next_token_probs(logits, t**0.5, k, p),
+    "no-top-k": lambda logits, t, k, p: next_token_probs(logits, t, None, p),
+    "smallest-k": smallest,
+    "k-plus-one": shifted(1),
+    "k-minus-one": shifted(-1),
+    "cut-to-zero": zeroed,
+    "rank-of-top-k": ranks_of_top_k,
+    "no-top-p": lambda logits, t, k, p: next_token_probs(logits, t, k),
+    "crossing-dropped": crossing_dropped,
+    "crossing-dropped-but-one": crossing_dropped_but_one,
+    "one-beyond": one_more,
+    "least-likely-first": from_the_least_likely,
+    "threshold": by_threshold,
+    "rank-of-top-p": not_put_back,
+    "temperature-last": temperature_last,
+    "top-p-first": nucleus_first,
+    "temperature-last-p-first": both_last,
+    "uniform-over-kept": uniform_over_kept,
+}
+"""What the versions below draw from, by the id of their mistake."""
+
+
+# -- answers ----------------------------------------------------------------------------------
+
+
+def drawing(distribution: Distribution) -> Answer:
+    """The answer that draws from a distribution, and is greedy at temperature 0."""
+
+    def answer(
+        logits: Tensor,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        generator: Generator | None = None,
+    ) -> Tensor:
+        if temperature == 0:
+            return logits.argmax(dim=-1)
+        probs = distribution(logits.double(), temperature, top_k, top_p)
+        return torch.multinomial(probs, 1, generator=generator)[:, 0]
+
+    return answer
+
+
+def returning(make: Callable[[Tensor, Tensor, Generator | None], Tensor]) -> Answer:
+    """The answer that makes its result from the logits and the right probabilities."""
+
+    def answer(
+        logits: Tensor,
+        temperature: float = 1.0,
+        top_k: int | None = None,
+        top_p: float | None = None,
+        generator: Generator | None = None,
+    ) -> Tensor:
+        probs = next_token_probs(logits.double(), temperature, top_k, top_p)
+        return make(logits, probs, generator)
+
+    return answer
+
+
+def drawn(probs: Tensor, generator: Generator | None) -> Tensor:
+    """One token for each row, (b, 1)."""
+    return torch.multinomial(probs, 1, generator=generator)
+
+
+def divides_by_zero(
+    logits: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Knows no temperature 0."""
+    if temperature == 0:
+        return torch.multinomial((logits / temperature).softmax(dim=-1), 1)[:, 0]
+    return drawing(next_token_probs)(logits, temperature, top_k, top_p, generator)
+
+
+def first_when_zero(
+    logits: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Takes temperature 0 for none given."""
+    return drawing(next_token_probs)(logits, temperature or 1.0, top_k, top_p, generator)
+
+
+def scaled_in_place(
+    logits: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Divides the logits that it is given."""
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    probs = next_token_probs(logits.double(), temperature, top_k, top_p)
+    logits.div_(temperature)
+    if top_k is not None or top_p is not None:
+        logits.masked_fill_(probs == 0, -inf)
+    return drawn(probs, generator)[:, 0]
+
+
+def naive(
+    logits: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Takes exponentials without subtracting the largest."""
+    if temperature == 0:
+        return logits.argmax(dim=-1)
+    weights = (logits / temperature).exp()
+    probs = weights / weights.sum(dim=-1, keepdim=True)
+    return drawn(next_token_probs(probs.log(), 1.0, top_k, top_p), generator)[:, 0]
+
+
+def of(mistake_id: str, message: str, *others: str) -> Mistake:
+    """The mistake of drawing from this distribution, or from one of the others."""
+    also = tuple(drawing(DISTRIBUTIONS[other]) for other in others)
+    return Mistake(mistake_id, message, drawing(DISTRIBUTIONS[mistake_id]), also=also)
+
+
+MISTAKES = (
+    Mistake(
+        "one-hot-row",
+        "It returns probabilities. Asked for is a token for each sequence: draw from them.",
+        returning(lambda logits, probs, generator: probs),
+    ),
+    Mistake(
+        "not-squeezed",
+        "The tokens come back as (b, 1), as torch.multinomial gives them. Asked for is (b,).",
+        returning(lambda logits, probs, generator: drawn(probs, generator)),
+    ),
+    Mistake(
+        "floats",
+        "The tokens come back as floats. Tokens are integers: an embedding looks up nothing else.",
+        returning(lambda logits, probs, generator: drawn(probs, generator)[:, 0].float()),
+    ),
+    Mistake(
+        "zero-divides",
+        "Temperature 0 divides by zero. It stands for greedy: the most likely token, nothing is "
+        "drawn.",
+        divides_by_zero,
+    ),
+    Mistake(
+        "zero-as-one",
+        "Temperature 0 is taken for “none given”, and a token is drawn. It stands for greedy: the "
+        "most likely one.",
+        first_when_zero,
+    ),
+    of(
+        "always-greedy",
+        "It is always the most likely token, whatever the temperature: nothing is drawn.",
+    ),
+    Mistake(
+        "one-draw",
+        "All sequences get the same token: one draw serves the whole batch. Each draws for itself.",
+        returning(
+            lambda logits, probs, generator: drawn(probs[:1], generator)[0].expand(len(probs))
+        ),
+    ),
+    of(
+        "uniform",
+        "Every token is as likely as any other: what the logits say is lost. Is the softmax taken "
+        "along the vocabulary, the last axis, or along the batch?",
+    ),
+    of(
+        "no-temperature",
+        "The temperature does nothing. It divides the *logits*: a factor on probabilities is lost "
+        "when they are normalised.",
+    ),
+    of(
+        "temperature-inverted",
+        "The temperature works the other way round: a high one should make the distribution "
+        "flatter.",
+    ),
+    of(
+        "temperature-twice",
+        "The temperature is applied twice, or squared. At temperature 1 that goes unnoticed.",
+    ),
+    of("temperature-rooted", "The logits are divided by the root of the temperature."),
+    of("no-top-k", "top_k does nothing: tokens beyond the k most likely are still drawn."),
+    of("smallest-k", "The k *least* likely tokens are kept. It should be the most likely ones."),
+    of("k-plus-one", "k + 1 tokens are kept. Exactly k should be."),
+    of("k-minus-one", "k − 1 tokens are kept. Exactly k should be."),
+    of(
+        "cut-to-zero",
+        "What top-k cuts away gets the logit 0, and exp(0) = 1 is no small weight. A logit of "
+        "minus infinity gives probability 0.",
+    ),
+    of(
+        "rank-of-top-k",
+        "With top_k the *place among the k* comes back, not the token: what is drawn is an index "
+        "into the shortened list.",
+    ),
+    of("no-top-p", "top_p does nothing: tokens outside the nucleus are still drawn."),
+    of(
+        "crossing-dropped",
+        "The token that crosses p is left out. The nucleus is the smallest set whose probability "
+        "*reaches* p, so it belongs to it; with a small p nothing else would be left.",
+        "crossing-dropped-but-one",
+    ),
+    of(
+        "one-beyond",
+        "A token too many is kept: the one that crosses p is the last of the nucleus.",
+    ),
+    of(
+        "least-likely-first",
+        "The nucleus is collected from the least likely token on. Sort in descending order.",
+    ),
+    of(
+        "threshold",
+        "p is held against each token's own probability. It is the *sum* of the most likely ones "
+        "that has to reach p.",
+    ),
+    of(
+        "rank-of-top-p",
+        "With top_p the *rank* comes back, not the token: probabilities were sorted, and what is "
+        "drawn was not put back into the order of the vocabulary.",
+    ),
+    of(
+        "temperature-last",
+        "The temperature comes after top-k and top-p. It comes first: with a flatter distribution "
+        "the nucleus needs more tokens.",
+        "temperature-last-p-first",
+    ),
+    of(
+        "top-p-first",
+        "p is taken as a share of *all* probability, though top-k has cut some away: top-p comes "
+        "last, and what top-k has left is renormalised for it.",
+    ),
+    of(
+        "uniform-over-kept",
+        "The kept tokens are all drawn as often. Among them the probabilities still count.",
+    ),
+    Mistake(
+        "overflow",
+        "With large logits the exponential overflows. softmax subtracts the largest first.",
+        naive,
+    ),
+    Mistake(
+        "generator-ignored",
+        "The chance does not come from the generator: with the same seed the tokens differ.",
+        returning(lambda logits, probs, generator: drawn(probs, None)[:, 0]),
+    ),
+    Mistake(
+        "own-seed",
+        "Another seed gives the same tokens: there is a seed inside, and every text would come out "
+        "the same.",
+        returning(lambda logits, probs, _: drawn(probs, Generator().manual_seed(0))[:, 0]),
+    ),
+    Mistake(
+        "in-place",
+        "The logits themselves are altered. Whoever calls may still need them.",
+        scaled_in_place,
+    ),
+)

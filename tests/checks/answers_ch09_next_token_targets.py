@@ -1,0 +1,64 @@
+"""Answers to exercise 9.1 that the check has to judge right: correct variants and wrong ones."""
+
+import torch
+
+
+def by_loop(ids, n):
+    inputs, targets = [], []
+    for start in range(0, len(ids) - n, n):
+        inputs.append(ids[start : start + n])
+        targets.append(ids[start + 1 : start + n + 1])
+    return torch.stack(inputs), torch.stack(targets)
+
+
+def by_unfold(ids, n):
+    cut = ids.unfold(0, n + 1, n)
+    return cut[:, :-1], cut[:, 1:]
+
+
+def by_index(ids, n):
+    starts = torch.arange(0, len(ids) - n, n)
+    places = starts[:, None] + torch.arange(n)
+    return ids[places], ids[places + 1]
+
+
+def lists_inside(ids, n):
+    count = (len(ids) - 1) // n
+    text = ids.tolist()
+    rows = [text[k * n : k * n + n + 1] for k in range(count)]
+    return [torch.tensor([row[:-1] for row in rows]), torch.tensor([row[1:] for row in rows])]
+
+
+def one_tensor(ids, n):
+    return by_index(ids, n)[0]
+
+
+def plain_lists(ids, n):
+    return tuple(side.tolist() for side in by_index(ids, n))
+
+
+def fixed_size(ids, n):
+    return by_index(ids, 3)
+
+
+def stops_early(ids, n):
+    """One short wherever something is left over."""
+    inputs, targets = by_index(ids, n)
+    keep = max(1, len(inputs) - (len(ids) % n > 1))
+    return inputs[:keep], targets[:keep]
+
+
+def reshape_fails(ids, n):
+    return ids[:-1].reshape(-1, n), ids[1:].reshape(-1, n)
+
+
+RIGHT = {"next_token_targets": [by_loop, by_unfold, by_index, lists_inside]}
+WRONG = {
+    "next_token_targets": [
+        (one_tensor, None, "must return (inputs, targets)"),
+        (plain_lists, None, "must be a tensor"),
+        (fixed_size, None, ""),
+        (stops_early, None, "shape", "expected"),
+        (reshape_fails, None, "RuntimeError"),
+    ]
+}
