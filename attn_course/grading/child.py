@@ -7,11 +7,13 @@ a notebook costs its own work only, and a crash costs one notebook.
 from __future__ import annotations
 
 import contextlib
-import ctypes
+import multiprocessing
 import os
 import resource
 import signal
 import sys
+import threading
+from multiprocessing.connection import wait
 from pathlib import Path
 
 import nbval.plugin  # noqa: F401 (imported here, so that each notebook has it already)
@@ -53,6 +55,16 @@ def arguments(place: Path, timeout: float) -> list[str]:
 
 
 def _end_with_parent() -> None:
-    """Have the kernel of the system end this process when the server that forked it ends."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    """End this process when the one that wanted the notebook graded is no more.
+
+    The server that forked it would not tell: it lives as long as any of its children.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()

@@ -13,6 +13,7 @@ import pytest
 from attn_course.checks import get
 from attn_course.grading import execute as execution
 from attn_course.grading.execute import execute
+from attn_course.grading.processes import _tree
 from attn_course.grading.records import Cell, Problem, Rebuilt, Settings
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
@@ -185,21 +186,20 @@ def test_nothing_is_left_running_when_the_grader_is_killed():
     pids = kernels_below(grader.pid)
     grader.send_signal(signal.SIGKILL)
     grader.wait()
-    assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    assert wait_until(lambda: not any(map(runs_kernel, pids)))
 
 
 def kernels_below(pid):
     """The processes below a process that run a kernel's launcher."""
-    from attn_course.grading.processes import _tree
+    return [child for child in _tree(pid) if runs_kernel(child)]
 
-    found = []
-    for child in _tree(pid):
-        try:
-            if b"launch.py" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.append(child)
-        except OSError:
-            continue
-    return found
+
+def runs_kernel(pid):
+    """Whether a process is there that runs a kernel's launcher; one that is dead has no words."""
+    try:
+        return b"launch.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
 
 
 def wait_until(true, seconds=60):
