@@ -701,8 +701,9 @@ print("two calls of a fresh module agree:",
 torch.manual_seed(0)
 ours, textbook = MultiHeadAttention(128, 1), TextbookAttention(1, 128).eval()
 same_weights(textbook, ours)
-ours, textbook, x = ours.half(), textbook.half(), torch.randn(1, 4, 128).half()
-for name, x, mask in (("with a mask", x, causal_mask(4)[None]), ("large inputs", 100 * x, None)):
+ours, textbook, small = ours.half(), textbook.half(), torch.randn(1, 4, 128).half()
+cases = ("with a mask", small, causal_mask(4)[None]), ("large inputs", 100 * small, None)
+for name, x, mask in cases:
     print(f"float16, {name}: textbook {outcome(textbook, x, x, x, mask).split(':')[0].split(',')[0]}, "
           f"the course's {outcome(ours, x, x, x, mask).split(',')[0]}")
 
