@@ -269,7 +269,7 @@ class DecoderBlock(TorchExchange):
 
 
 def attend(
-    attention: MultiHeadAttention,
+    attention: nn.Module,
     x: Float[Tensor, "b n d_model"],
     source: Float[Tensor, "b j d_model"],
     mask: Bool[Tensor, "..."] | None,

@@ -9,8 +9,10 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attn_course.blocks import EncoderBlock, LayerNorm, Order, Residual
+from attn_course.experiments.ch05_costs import multiply_adds
 from attn_course.multihead import projection
 from attn_course.progress_bar import training_bar
 from attn_course.tasks import Task, reverse_task
@@ -174,6 +176,16 @@ def linear_sizes(factor: float, depth: int, *, d: int = 64, seed: int = 0) -> li
     return sizes
 
 
+def block_multiply_adds(d_model: int, n: int) -> int:
+    """Return the multiply-adds of a block with d_ff = 4 · d_model on n tokens, as PyTorch counts.
+
+    Attention runs as separate matrix products: the counter does not look into a fused kernel.
+    """
+    block = EncoderBlock(d_model, 4, 4 * d_model)
+    with sdpa_kernel(SDPBackend.MATH):
+        return multiply_adds(block, torch.zeros(1, n, d_model))
+
+
 # -- in training ------------------------------------------------------------------------------
 
 
@@ -214,7 +226,7 @@ def train_stack(
 
 
 @torch.no_grad()
-def written_rightly(model: nn.Module, batch: Batch) -> float:
+def written_rightly(model: Callable[[Tensor], Tensor], batch: Batch) -> float:
     """Return the share of positions with the right symbol."""
     return (model(batch.inputs).argmax(dim=-1) == batch.targets).double().mean().item()
 

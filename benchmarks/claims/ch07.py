@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 
-import torch
-
 from attn_course.blocks import EncoderBlock
-from attn_course.experiments.ch05_costs import multiply_adds
-from attn_course.experiments.ch07 import StackSettings, at_the_start, linear_sizes, train_stack
+from attn_course.experiments.ch07 import (
+    StackSettings,
+    at_the_start,
+    block_multiply_adds,
+    linear_sizes,
+    train_stack,
+)
 from attn_course.models import count_parameters
 from benchmarks.claims import Claim
 
@@ -97,11 +100,10 @@ def matrices(seed: int) -> Figures:
 
 def costs(seed: int) -> Figures:
     """A block's parameters and multiply-adds against the formulas."""
-    block, x = EncoderBlock(512, 8, 2048), torch.zeros(1, 64, 512)
+    block, products = EncoderBlock(512, 8, 2048), 64 * (12 * 512**2 + 2 * 64 * 512)
     return {
         "parameters / (12 d² + 13 d)": count_parameters(block) / (12 * 512**2 + 13 * 512),
-        "multiply-adds / n (12 d² + 2 n d)": multiply_adds(block, x)
-        / (64 * (12 * 512**2 + 2 * 64 * 512)),
+        "multiply-adds / n (12 d² + 2 n d)": block_multiply_adds(512, 64) / products,
         "feed-forward's share": count_parameters(block.feed_forward) / count_parameters(block),
     }
 
