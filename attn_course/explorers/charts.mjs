@@ -59,6 +59,12 @@ export function colourAt(part, scale = VIRIDIS) {
   });
 }
 
+/** Relative luminance of [r, g, b], as WCAG 2 defines it. */
+export function luminance(colour) {
+  const [r, g, b] = colour.map((part) => (part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}
+
 export class HeatMap extends Surface {
   /**
    * rows, columns: names of the axes. onPoint(i, j): the cursor moved there, by arrow key
@@ -240,8 +246,7 @@ export class HeatMap extends Surface {
     pen.fillStyle = `rgb(${colour})`;
     pen.fillRect(x, y, cell + 0.4, cell + 0.4);
     if (!fits) return;
-    const [r, g, b] = colour;
-    pen.fillStyle = 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#000" : "#fff";
+    pen.fillStyle = luminance(colour) > 0.179 ? "#000" : "#fff"; // at least 4.5 to 1, either way
     pen.textAlign = "center";
     pen.fillText(show(value, 2), x + cell / 2, y + cell / 2, cell - 4);
   }

@@ -310,10 +310,11 @@ class View {
     return element;
   }
 
-  /** A number to type; Enter or leaving the field takes it. `read(state)`, `write(number)`. */
+  /** A number to type; Enter or leaving the field takes it, Escape does not. `read(state)`, `write(number)`. */
   number({ label, read, write, step = "any" }) {
     const input = make("input", { type: "number", step });
     this.listen(input, "change", () => this.set(write(input.valueAsNumber)));
+    this.listen(input, "keydown", ({ key }) => key === "Escape" && this.redraw());
     this.follow((state) => (input.value = read(state)));
     return labelled(label, input);
   }

@@ -19,6 +19,8 @@ def as_array(data: Any, name: str, ndim: int) -> np.ndarray:
     Raises:
         TraitError: if it has another number of axes, is ragged or holds no numbers.
     """
+    if "complex" in str(getattr(data, "dtype", "")):  # numpy would drop the imaginary part
+        raise traitlets.TraitError(f"{name} must hold real numbers, got {data.dtype}")
     if isinstance(data, Tensor):
         data = data.detach().to("cpu", torch.float64)
     try:

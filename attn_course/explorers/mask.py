@@ -233,7 +233,8 @@ class MaskExplorer(Explorer):
             text = f"{value:.2g}".replace("nan", "NaN")
         else:
             text = "×"  # hidden, told by more than a colour
-        ink = "white" if value < 0.6 else "black"  # NaN has no colour below it but the paper's
+        # 4.5 to 1 at least, on any colour of the scale
+        ink = "white" if value < 0.43 else "black"  # NaN has no colour below it but the paper's
         axes.text(j, i, text, ha="center", va="center", fontsize=7, color=ink)
 
 

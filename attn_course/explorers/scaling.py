@@ -151,7 +151,8 @@ class ScalingExplorer(Explorer):
         for panel, what in zip(axes[1], _MEASURES, strict=True):
             panel.axvline(self.d_k, color="black")
             panel.set_xscale("log")
-            panel.set(xlabel="d_k", title=self.words[what])
+            panel.set_xlabel("d_k")
+            panel.set_title(self.words[what], fontsize=9)
         if (numbers["unscaled_spread"] > 0).any():  # NaN is no reason to fail
             axes[1, 0].set_yscale("log")
 

@@ -1,6 +1,6 @@
 // AttentionStepper: one small example through every step of attention, number by number.
 
-import { labelled, make, matmul, show, softmax, toNumbers } from "./core.mjs";
+import { cut, labelled, make, matmul, show, softmax, toNumbers } from "./core.mjs";
 import { NumberGrid, fixed, parsed, typed } from "./number_grid.mjs";
 
 const STAGES = ["dot", "scale", "mask", "softmax", "sum"];
@@ -137,19 +137,29 @@ const valueAt = (numbers, { stage, i, column }) => numbers[RESULTS[stage]][i][co
 const factor = (x) => (x < 0 ? `(${typed(x)})` : typed(x));
 
 function named({ stage, i, column }, state, t) {
-  const key = state.tokens[column];
-  return t(`number_${stage}`, { query: state.query_tokens[i], key, d: column });
+  // where columns are features there may be no token
+  const key = cut(state.tokens[column] ?? "");
+  return t(`number_${stage}`, { query: cut(state.query_tokens[i]), key, d: column });
 }
 
 export function describe(numbers, state, t) {
   const place = placeOf(state);
   const { stage, i, column } = place;
   return t(`described_${stage}`, {
-    query: state.query_tokens[i], key: state.tokens[column], d: column, d_k: state.query[0].length,
-    value: fixed(valueAt(numbers, place)),
+    query: cut(state.query_tokens[i]), key: cut(state.tokens[column] ?? ""), d: column,
+    d_k: state.query[0].length, value: fixed(valueAt(numbers, place)),
     before: stage === "scale" ? fixed(numbers.scores[i][column]) : "",
     total: fixed(numbers.weights[i].reduce((sum, weight) => sum + weight, 0)),
   });
+}
+
+// The longest that there may be to say, to keep room for it.
+function longestDescription({ tokens, query_tokens, query }, t) {
+  const longer = (best, text) => (text.length > best.length ? text : best);
+  const [key, word] = [tokens, query_tokens].map((texts) => cut(texts.reduce(longer)));
+  const value = fixed(-123.45);
+  const values = { query: word, key, d: 0, d_k: query[0].length, value, before: value, total: value };
+  return STAGES.map((stage) => t(`described_${stage}`, values)).reduce(longer);
 }
 
 export function tables(numbers, state, t) {
@@ -255,6 +265,7 @@ export function view(ui) {
   );
   return (numbers, state) => {
     const focus = focusOf(state);
+    ui.keepRoom(longestDescription(state, t));
     for (const pane of [question, formula, shapes, code, full, grids]) pane.draw(numbers, state, focus);
   };
 }

@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from attn_course.attention import attention_scores, scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import Flags, Numbers
+from attn_course.explorers.data import Flags, Numbers, cut
 from attn_course.plots.fonts import family_for, laid_out
 
 _STAGES: tuple[str, ...] = ("dot", "scale", "mask", "softmax", "sum")
@@ -166,8 +166,8 @@ class AttentionStepper(Explorer):
         column = self.d if self.stage == "sum" else self.j
         return self.t(
             f"described_{self.stage}",
-            query=self.query_tokens[self.i],
-            key=self.tokens[self.j],
+            query=cut(self.query_tokens[self.i]),
+            key=cut(self.tokens[self.j]),
             d=self.d,
             d_k=len(self.query[0]),
             value=_fixed(numbers[_RESULTS[self.stage]][self.i, column]),

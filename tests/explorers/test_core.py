@@ -125,6 +125,12 @@ def test_what_holds_no_numbers_is_refused_by_name(data):
 # -- the base class ---------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("data", [torch.ones(2, 2) + 0j, np.ones((2, 2), dtype=complex)])
+def test_complex_numbers_lose_no_part_unnoticed(data):
+    with pytest.raises(traitlets.TraitError, match=r"query must hold real numbers, got .*complex"):
+        as_array(data, "query", 2)
+
+
 def test_the_bundle_has_a_live_view_a_picture_and_a_page():
     widget = ScalingExplorer()
     bundle = widget._repr_mimebundle_()

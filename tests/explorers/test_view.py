@@ -4,12 +4,16 @@ import pytest
 import torch
 
 from attn_course.explorers import (
+    AttentionStepper,
     AttentionViewer,
     HeadsExplorer,
     MaskExplorer,
     PositionExplorer,
+    Predict,
     ScalingExplorer,
 )
+from attn_course.explorers.base import browser_module
+from attn_course.questions import Question
 
 SAID = "() => document.querySelector('.spoken[role=status]').textContent"
 SET_BY_PYTHON = """([name, value]) => {
@@ -90,6 +94,35 @@ def test_values_that_hardly_differ_are_drawn(opened):
     assert "stands at position" in view.caption
 
 
+# kills: numbers that are hard to read on the colours of the middle
+def test_the_ink_of_a_cell_stands_out_on_every_colour(opened):
+    module = browser_module("scaling").replace("export {", "export { luminance, colourAt,")
+    least = opened(ScalingExplorer()).page.evaluate(
+        """async (text) => {
+            const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+            const { luminance, colourAt } = await import(address);
+            return Math.min(...Array.from({ length: 101 }, (_, k) => {
+                const light = luminance(colourAt(k / 100));
+                return light > 0.179 ? (light + 0.05) / 0.05 : 1.05 / (light + 0.05);
+            }));
+        }""",
+        module,
+    )
+    assert 4.5 <= least < 5
+
+
+# kills: a number that is taken although the hand took it back
+def test_escape_leaves_a_number_as_it_was(opened, monkeypatch):
+    monkeypatch.setenv("ATTN_COURSE_PROGRESS", ":memory:")
+    question = Question("q", "00", "prediction-number", "How large?", high=2.0)
+    view = opened(Predict(question, value=1.0))
+    field = view.root.get_by_role("spinbutton")
+    field.focus()
+    view.page.keyboard.type("9")
+    view.press("Escape", "Tab")
+    assert (field.input_value(), view.message) == ("1", "")
+
+
 @pytest.mark.parametrize(("ink", "theme"), [("#ddd", "dark"), ("#222", "light")])
 def test_where_no_background_tells_the_ink_does(opened, ink, theme):
     view = opened(ScalingExplorer())
@@ -111,8 +144,9 @@ THREE_LAYERS = torch.eye(5).expand(3, 2, 5, 5)
         lambda: MaskExplorer(tokens=3 * LONG),
         lambda: PositionExplorer(tokens=LONG),
         lambda: HeadsExplorer(d_model=24, tokens=LONG),
+        lambda: AttentionStepper(*torch.eye(5).expand(3, 5, 5), tokens=LONG, pace="row"),
     ],
-    ids=["viewer", "mask", "position", "heads"],
+    ids=["viewer", "mask", "position", "heads", "stepper"],
 )
 def test_the_height_stays_with_words_of_any_length(opened, widget, width):
     view = opened(widget(), width=width)
@@ -121,9 +155,9 @@ def test_the_height_stays_with_words_of_any_length(opened, widget, width):
     for key in 8 * ["ArrowRight"]:
         heights.add(view.root.evaluate("(root) => root.offsetHeight"))
         view.press(key)
-    # the slider's own step comes first in some, the maps' in others
-    view.root.get_by_role("application").last.focus()
-    for key in 6 * ["ArrowRight", "ArrowDown"]:
+    for map_ in view.root.get_by_role("application").all()[-1:]:
+        map_.focus()
+    for key in 8 * ["ArrowRight", "ArrowDown"]:
         heights.add(view.root.evaluate("(root) => root.offsetHeight"))
         view.press(key)
     assert len(heights) == 1
