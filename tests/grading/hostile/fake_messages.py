@@ -1,4 +1,5 @@
 """Sends results of its own on every channel of the kernel."""
+# spoils: its own kernel
 # expect: dot_products error|wrong|killed
 
 # %% answer dot_products

@@ -1,4 +1,5 @@
 """Floods the channels with what is no message."""
+# spoils: its own kernel
 # expect: dot_products error|wrong|killed|timeout
 
 # %% answer dot_products
