@@ -33,7 +33,11 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     monkeypatch.setattr(reach, "_PACKAGE", tmp_path)
-    monkeypatch.setattr("attn_course._HOMES", {"fetched": "attn_course.lazy"})
+    lazy = {
+        "attn_course": {"fetched": "attn_course.lazy"},
+        "attn_course.deep": {"View": "attn_course.deep.inner"},
+    }
+    monkeypatch.setattr(reach, "_LAZY", lazy)
     return tmp_path
 
 
@@ -49,6 +53,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("def f():\n    import attn_course.alone", WHOLE | {"alone.py"}),
         ("%matplotlib inline\nfrom attn_course import alone", WHOLE | {"alone.py"}),
         ("from attn_course.chain import f", DEEP | {"chain.py"}),
+        ("from attn_course.deep import View", DEEP),
         ("from attn_course.relative import alone", DEEP | {"relative.py"}),
     ],
 )

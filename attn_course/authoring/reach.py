@@ -8,9 +8,12 @@ from pathlib import Path
 from nbformat import NotebookNode
 
 import attn_course
+from attn_course import explorers
 from attn_course.authoring.names import plain_python
 
 _PACKAGE = Path(attn_course.__file__).parent
+# packages whose names are fetched on first use, and where from
+_LAZY = {package.__name__: package._HOMES for package in (attn_course, explorers)}
 
 
 def source_hash(notebook: NotebookNode, context: str) -> str:
@@ -67,7 +70,7 @@ def _imported(code: str, package: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             relative = "." * node.level + (node.module or "")
             origin = importlib.util.resolve_name(relative, package)
-            lazy = attn_course._HOMES if origin == "attn_course" else {}
+            lazy = _LAZY.get(origin, {})
             # the imported name may itself be a module, or one that the package fetches lazily
             names |= {origin, *(lazy.get(a.name, f"{origin}.{a.name}") for a in node.names)}
     return {name for name in names if name.partition(".")[0] == "attn_course"}
