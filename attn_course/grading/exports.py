@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import nn
 from torch.optim import Optimizer
 
@@ -16,6 +17,8 @@ from .shared import SharedModules, named_tensors
 
 if TYPE_CHECKING:
     from .peer import Peer
+
+_CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
 
 
 class Opaque:
@@ -67,10 +70,15 @@ class Exchange:
             return own
         if id(value) in self._keys:
             return {"R": self._keys[id(value)]}
+        if type(value) in _CONTAINERS:  # it is built over there, of stand-ins
+            parts = dict(value.named_children())
+            return {"parts": self.encode(parts), "kind": type(value).__name__}
         key = self.new_key()
         self.objects[key], self._keys[id(value)] = value, key
         if isinstance(value, nn.Module):
             return {"R": key, "module": self._describe(key, value)}
+        if isinstance(value, torch.Generator):
+            return {"R": key, "generator": self.encode(value.get_state())}
         if isinstance(value, Optimizer):
             return {"R": key, "optimizer": self._describe_optimizer(value)}
         return {"R": key, "kind": type(value).__name__, "calls": callable(value)}
@@ -97,6 +105,8 @@ class Exchange:
     def _import(self, data: dict[str, Any]) -> Any:
         if isinstance(data.get("o"), str):
             return type(data["o"][:60] or "object", (Opaque,), {})()
+        if "parts" in data:
+            return self._container(data)
         key = data.get("R")
         if not isinstance(key, str):
             raise wire.WireError("a value of no known kind")
@@ -111,6 +121,17 @@ class Exchange:
         self.objects[key], self._keys[id(value)] = value, key
         return value
 
+    def _container(self, data: dict[str, Any]) -> nn.Module:
+        kinds = {kind.__name__: kind for kind in _CONTAINERS}
+        parts, kind = self.decode(data["parts"]), kinds.get(str(data.get("kind")))
+        modules = isinstance(parts, dict) and all(isinstance(p, nn.Module) for p in parts.values())
+        if kind is None or not modules:
+            raise wire.WireError("a container of no modules")
+        made = kind()
+        for name, part in parts.items():
+            made.add_module(str(name), part)
+        return made
+
     def _part(self, known: Any, path: Any) -> Any:
         if not path:
             return known
@@ -120,6 +141,11 @@ class Exchange:
         return parts[path]
 
     def _stand_in(self, key: str, data: dict[str, Any]) -> Any:
+        if "generator" in data and self._side == "k":
+            # a state is believed of the trusted side only: torch does not look at what is in it
+            generator = torch.Generator()
+            generator.set_state(self.decode(data["generator"]))
+            return generator
         if "module" in data:
             described = data["module"]
             module = forms.build_module(
