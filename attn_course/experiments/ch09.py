@@ -38,7 +38,7 @@ BEST: Mapping[str, Settings] = {
 }
 """The settings that did best on the grid of `benchmarks/claims/ch09.py`."""
 
-CONFIG = Config(d_model=96, num_heads=4, num_layers=3, max_len=256, position="rope")
+CONFIG = Config(d_model=96, num_heads=4, num_layers=3, max_len=64, position="rope")
 GRU_WIDTH = 224  # one layer: about as many parameters as CONFIG, and better than two of 160
 
 

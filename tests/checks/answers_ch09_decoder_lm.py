@@ -57,7 +57,7 @@ class FixedTable(Plain):
 
     def __init__(self, vocab_size, d_model, *sizes):
         super().__init__(vocab_size, d_model, *sizes)
-        self.register_buffer("places", sinusoidal_encoding(64, d_model, dtype=torch.float64))
+        self.register_buffer("places", sinusoidal_encoding(64, d_model).double())
 
     def forward(self, ids):
         x = self.embedding(ids) * self.embedding.embedding_dim**0.5

@@ -160,8 +160,8 @@ def draw_several(rng: Generator) -> Iterator[tuple]:
 
 
 def draw_wide(rng: Generator) -> Iterator[tuple]:
-    """Another vocabulary and another width, in float64, longer."""
-    yield ids(rng, 5, 2, 20), table(rng, 5, 8).double()
+    """Another vocabulary and another width, longer."""
+    yield ids(rng, 5, 2, 20), table(rng, 5, 8)
 
 
 LOGITS = (Output("logits", "b n v"),)
@@ -203,7 +203,7 @@ EXERCISE = Exercise(
         Stage(
             "other sizes",
             draw_wide,
-            "With another width, a longer text or float64 the logits differ.",
+            "With another width, another vocabulary or a longer text the logits differ.",
             call=logits_of,
         ),
         Stage(
