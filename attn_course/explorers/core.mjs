@@ -130,6 +130,7 @@ export function mount(parts, model, el) {
   return () => {
     live.delete(ui);
     life.abort();
+    ui.root.remove(); // front ends keep the element that they gave us
   };
 }
 
