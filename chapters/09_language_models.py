@@ -270,7 +270,7 @@ view = TrainingView(watch=watched, tokens=list(shown(text, watched[0])))
 view
 
 # %%
-decoder = train_lm("Transformer", seed=0, keep=(30, 150), watch=view)
+decoder = train_lm("Transformer", seed=0, keep=(60, 180), watch=view)
 gru = train_lm("GRU", seed=0)
 print("both learn: the loss is below that of counting two characters:",
       max(decoder.loss, gru.loss) < counted[3])
@@ -289,8 +289,7 @@ reveal("who-leads", 2 if counted[best] < order[0] and order[1] - order[0] < 0.15
 # %%
 learning_curves(
     {"Transformer": decoder.history, "GRU": gru.history}, metric="held-out loss",
-    alt="Both losses fall steeply, then more slowly. The GRU is ahead of the Transformer at first; the "
-    "distance becomes smaller.",
+    alt="Both losses fall steeply, then more slowly, and end close together.",
 )
 
 # %% [markdown]
@@ -377,16 +376,16 @@ line_plot(
 # %% [markdown]
 # ## Writing
 #
-# **What does the model know?** Let it go on after a prompt, as it was after 30 steps, after 150, and at the
+# **What does the model know?** Let it go on after a prompt, as it was after 60 steps, after 180, and at the
 # end.
 
 # %% tags=["nbval-ignore-output"]
 prompt = "The value of the "
-for step, model in [*sorted(decoder.moments.items()), (600, decoder.model)]:
+for step, model in [*sorted(decoder.moments.items()), (decoder.history.steps, decoder.model)]:
     print(f"--- after {step} steps\n{prompt}{written(model, text, prompt, 160, temperature=0.8)}\n")
 
 # %% [markdown]
-# First come frequencies, then words, then something like sentences about Python. What the sentences say is
+# First come frequent letters, then words, then something like sentences about Python. What they say is
 # not true, and nothing has asked for that.
 #
 # One thing is done for you: the model reads the last 64 characters only, as in training. Rotary positions
@@ -411,7 +410,7 @@ for T in (1.0, 2.0):
 # which temperature does it begin to misspell?
 
 # %% tags=["nbval-ignore-output"]
-sampling_view(decoder.model, text, "If the object is a class, the ")
+sampling_view(decoder.model, text, "If the object is a class, the attribute i")
 
 # %% [markdown] prediction="greedy-repeats"
 # Four texts of 200 characters, written greedily, and four drawn at temperature 1. In which is more of the
