@@ -381,7 +381,7 @@ line_plot(
 ratios = {norm: [s.gradients[0] / s.gradients[-1] for s in starts[norm][24]] for norm in starts}
 print("gradient of the first block / of the last, 24 blocks:")
 for norm, of in ratios.items():
-    print(f"{norm:4} above 1 in {sum(ratio > 1 for ratio in of)} of 3 runs, "
+    print(f"{norm:4} below a half in {sum(ratio < 0.5 for ratio in of)} of 3 runs, "
           f"below a hundredth in {sum(ratio < 0.01 for ratio in of)}")
 
 # %%
