@@ -325,9 +325,9 @@ for budget, of in runs.items():
 # as it gets after a second. `docs/claims.md` goes on to four times the budget, over three seeds. There both
 # networks have passed it.
 #
-# Between the two networks the distance is small, and not always to the same side: compare the two lines
-# above. From one run of each you cannot say which is better, and it would be wrong to print only the line
-# that suits you.
+# Between the two networks the distance is small beside that: compare the two lines above. From one run of
+# each you cannot say which is better. Three seeds can say more, at these budgets and this size, and no
+# others; the table has them.
 #
 # *One cell away:* four times the steps, about two minutes of CPU time for each model. An interrupted run
 # goes on from its checkpoint. Remove the `#` to run it, and compare with counting again.
