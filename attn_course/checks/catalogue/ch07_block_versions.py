@@ -189,9 +189,6 @@ def common(combine: Combine, right: Forward) -> tuple[Mistake, ...]:
         with torch.no_grad():
             return right(block, x, mask)
 
-    def in_place(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-        return x.copy_(right(block, x.clone(), mask))
-
     def remembers(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
         block.kept = mask if mask is not None else getattr(block, "kept", None)
         return right(block, x, block.kept)
@@ -219,7 +216,6 @@ def common(combine: Combine, right: Forward) -> tuple[Mistake, ...]:
             version(lambda block, x, mask: F.dropout(right(block, x, mask), 0.3, block.training)),
             also=(version(lambda block, x, mask: F.dropout(right(block, x, mask), 0.3)),),
         ),
-        Mistake("input-altered", "x is altered in place.", version(in_place)),
         Mistake(
             "feed-forward-first",
             "The feed-forward stands before self-attention. First tokens inform each other, then "

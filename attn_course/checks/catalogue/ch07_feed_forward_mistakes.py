@@ -226,7 +226,6 @@ MISTAKES = (
         "input-altered",
         "x is altered in place. The block adds x to the output, so it still needs it.",
         version(in_place),
-        also=(version(lambda layer, x: x.copy_(right(layer, x))),),
     ),
     Mistake(
         "no-nonlinearity",
