@@ -274,11 +274,12 @@ def test_a_view_taken_down_leaves_nothing_behind(opened):
                 on: (event) => (listeners[event] = (listeners[event] ?? 0) + 1),
                 off: (event) => (listeners[event] -= 1) };
             const before = attnCourseViews.size;
-            const undo = module.default.render({ model, el: document.createElement("div") });
+            const el = document.createElement("div");
+            const undo = module.default.render({ model, el });
             const during = [attnCourseViews.size - before, Object.values(listeners).join()];
             undo();
             const after = [attnCourseViews.size - before, Object.values(listeners).join()];
-            return { during, after };
+            return { during, after, elements: el.children.length };
         }"""
     )
-    assert left == {"during": [1, "1,1,1,1"], "after": [0, "0,0,0,0"]}
+    assert left == {"during": [1, "1,1,1,1"], "after": [0, "0,0,0,0"], "elements": 0}
