@@ -187,10 +187,10 @@ def encoder_gradients(runs: Sequence[CopyRun], *, trained: bool) -> Float[Tensor
     return torch.stack(curves)
 
 
-def alignment_of(model: nn.Module, symbols: Int[Tensor, "b n"]) -> list[Float[Tensor, "b 1 i j"]]:
-    """Return what a copier looks at while it is told the sequence that it writes."""
+def alignment_of(model: nn.Module, symbols: Int[Tensor, "1 n"]) -> list[Float[Tensor, "1 i j"]]:
+    """Return what a copier looks at while it is told one sequence: one layer, one head."""
     _, alignment = model(symbols, shift_right(symbols))
-    return [alignment[:, None]]
+    return [alignment]
 
 
 def letters(symbols: Tensor) -> list[str]:
