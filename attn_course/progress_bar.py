@@ -22,6 +22,9 @@ def training_bar(label: str, steps: int | None, seconds: float | None) -> Any:
     settings = {
         "desc": label,
         "total": total,
+        # each redrawing is three messages; a client that reads none until the cell has ended,
+        # as nbval, loses some after a thousand or two
+        "mininterval": 0.5,
         "bar_format": "{desc} {percentage:3.0f}%|{bar}| {n:.0f} of {total:.0f} "
         + unit
         + ", {remaining} left{postfix}",

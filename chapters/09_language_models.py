@@ -260,8 +260,8 @@ line_plot(
 #
 # - Transformer, GRU, n-gram
 # - GRU, Transformer, n-gram
-# - n-gram, GRU and Transformer close together
-# - n-gram, GRU, and the Transformer far behind
+# - n-gram; GRU and Transformer behind, within 0.25 nats of each other
+# - n-gram, GRU, and the Transformer more than 0.25 nats behind that
 
 # %% tags=["nbval-ignore-output"]
 windows = text.test_set(32).inputs
@@ -269,8 +269,10 @@ watched = windows[most_prose(text, windows, 1)]
 view = TrainingView(watch=watched, tokens=list(shown(text, watched[0])))
 view
 
-# %%
+# %% tags=["nbval-ignore-output"]
 decoder = train_lm("Transformer", seed=0, keep=(60, 180), watch=view)
+
+# %%
 gru = train_lm("GRU", seed=0)
 print("both learn: the loss is below that of counting two characters:",
       max(decoder.loss, gru.loss) < counted[3])
@@ -283,7 +285,7 @@ print(f"{best}-gram       {counted[best]:.3f} nats, counted in about a second")
 
 # %%
 order = sorted([decoder.loss, gru.loss])
-reveal("who-leads", 2 if counted[best] < order[0] and order[1] - order[0] < 0.15 else
+reveal("who-leads", 2 if counted[best] < order[0] and order[1] - order[0] < 0.25 else
        3 if counted[best] < gru.loss < decoder.loss else 0)
 
 # %%
@@ -293,7 +295,7 @@ learning_curves(
 )
 
 # %% [markdown]
-# **What was seen.** Counting wins, at this budget. It has read the whole book, exactly, in a second; in half
+# **What was seen.** At this budget nothing beats counting. It has read the whole book, exactly, in a second; in half
 # a minute the two networks have read it not even twice, and a network has to see a thing many times to
 # keep it. “Transformers beat n-grams” and “Transformers beat recurrent networks” are sentences about
 # *large* budgets. The curves have not come to their end.
@@ -325,11 +327,12 @@ for budget, of in runs.items():
 # as it gets after a second. `docs/claims.md` goes on to four times the budget, over three seeds. There both
 # networks have passed it.
 #
-# Between the two networks the distance is small beside that: compare the two lines above. From one run of
-# each you cannot say which is better. Three seeds can say more, at these budgets and this size, and no
-# others; the table has them.
+# Between the two networks the distance is small beside that: compare the two lines above. The GRU tends to
+# be ahead at these small budgets; it knows from the start that the last character matters most, and a
+# Transformer has to learn what near is. From one run of each you cannot conclude that. Three seeds can say
+# more, for this size and these budgets, and for no others; the table has them.
 #
-# *One cell away:* four times the steps, about two minutes of CPU time for each model. An interrupted run
+# *One cell away:* four times the steps, about a minute and a half of CPU time for each model. An interrupted run
 # goes on from its checkpoint. Remove the `#` to run it, and compare with counting again.
 
 # %%
@@ -491,6 +494,8 @@ print("asked for", shown(text, targets[0]))
 
 # %%
 fillers = {way: train_filler(way, seed=0) for way in WAYS}
+
+# %%
 losses = {way: run.loss for way, run in fillers.items()}
 losses["next character"] = left_context_loss(decoder.model, fillers["both ways"].test)
 gained = losses["to the left"] - losses["both ways"]
