@@ -28,7 +28,6 @@ from attn_course.plots import (
     heat_map,
     learning_curves,
     line_plot,
-    live,
     live_figure,
     live_figures,
     picture,
