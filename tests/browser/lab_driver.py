@@ -92,11 +92,9 @@ class Lab:
         return self.cell(index).locator(".jp-Cell-outputArea").inner_text()
 
     def first_view(self) -> tuple[Locator, Locator]:
-        """The slider and the picture of the first output that has both."""
-        output = self.page.locator(
-            ".jp-OutputArea-output:has([role=slider]):has(img, canvas)"
-        ).first
-        return output.locator("[role=slider]").first, output.locator("img, canvas").first
+        """The slider and the picture of the first explorer that has both."""
+        view = self.page.locator(".attn-ex:has(input[type=range]):has(canvas)").first
+        return view.locator("input[type=range]").first, view.locator("canvas").first
 
     def screenshot(self, path: Path) -> None:
         """A picture of the page, for a person."""
