@@ -312,7 +312,7 @@ learning_curves(
 short = {kind: train_lm(kind, settings=scaled(kind, 1 / 4)) for kind in KINDS}
 runs = {"a quarter": short, "all": {"Transformer": decoder, "GRU": gru}}
 lead = {budget: min(run.loss for run in of.values()) - counted[best] for budget, of in runs.items()}
-print("counting is far ahead at a quarter of the budget, and hardly at all of it:",
+print("counting is far ahead at a quarter; with the whole budget less than a third of that is left:",
       lead["a quarter"] > 0.2 and lead["a quarter"] > 3 * lead["all"])
 
 # %% tags=["nbval-ignore-output"]
