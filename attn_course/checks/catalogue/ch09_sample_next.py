@@ -10,7 +10,8 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch09_chance import in_numbers, snapped
-from attn_course.checks.catalogue.ch09_sampling_mistakes import DISTRIBUTIONS, MISTAKES
+from attn_course.checks.catalogue.ch09_sampling_distributions import DISTRIBUTIONS
+from attn_course.checks.catalogue.ch09_sampling_mistakes import MISTAKES
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
 from attn_course.generation import next_token_probs, sample_next
 
