@@ -13,6 +13,7 @@ import compileall
 import importlib.util
 import py_compile
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -102,13 +103,20 @@ def write_edition(chapter: str, folder: Path, modules: Iterable[str] = ()) -> No
 
 def asked_from(chapter: str) -> set[tuple[str, str]]:
     """Module and name of all that this chapter and later ones ask for."""
-    later = (e for e in map(get, exercises()) if e.chapter >= chapter)
-    return {home(e) for e in later}
+    later = [e for e in map(get, exercises()) if e.chapter >= chapter]
+    return {home(e) for e in later} | {place for e in later for place in _ready_made(e)}
 
 
 def home(exercise: Exercise) -> tuple[str, str]:
     """Module and name of an exercise's reference."""
     return exercise.reference.__module__, exercise.reference.__name__
+
+
+def _ready_made(exercise: Exercise) -> set[tuple[str, str]]:
+    """What the course has under an exercise's own name, if the reference only uses that."""
+    catalogue = sys.modules[exercise.reference.__module__]
+    found = getattr(catalogue, exercise.name, None)
+    return set() if found is None else {(found.__module__, found.__name__)}
 
 
 def source_of(module: str, name: str) -> str:
@@ -204,7 +212,6 @@ class _Sources:
     def strip(self, asked: set[tuple[str, str]]) -> dict[str, set[str]]:
         """For each module the names that go: what is asked for, what rests on it, their helpers."""
         gone = {place for place in asked if place[0] in self.modules}
-        gone |= {(m, n) for (m, n) in asked if m in self.modules}
         while True:
             more = {
                 (name, definition)
