@@ -2,7 +2,7 @@
 
 A file holds what it tries, `# expect: exercise status|status`, and cells after `# %%` lines.
 What it does not answer is answered honestly, and must be marked right, unless the file says that
-it spoils its own kernel.
+it spoils its own kernel. `{project}` stands for the folder of the course that grades.
 """
 
 import re
@@ -13,6 +13,7 @@ from attn_course.checks import get
 from attn_course.grading.records import Cell, Rebuilt
 
 FOLDER = Path(__file__).parent / "hostile"
+PROJECT = FOLDER.parents[2]
 CHAPTER = "00"
 
 HONEST = {
@@ -41,7 +42,8 @@ class Hostile:
 
 def read(path: Path) -> Hostile:
     """The case that a file describes."""
-    head, *parts = re.split(r"(?m)^# %% ", path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8").replace("{project}", PROJECT.as_posix())
+    head, *parts = re.split(r"(?m)^# %% ", text)
     exercise, statuses = re.findall(r"# expect: (\w+) (\S+)", head)[0]
     message = re.findall(r"# message: (.+)", head)
     own = {exercise: [part.partition("\n") for part in parts]}
