@@ -40,12 +40,13 @@ from attn_course.experiments.ch05 import (
     StaircaseSettings, ablation_costs, asked_items, attention_to_questions, key_lookup_accuracy,
     staircase, staircase_runs,
 )
-from attn_course.experiments.ch05_costs import count_parameters, kept_bytes, multiply_adds
+from attn_course.experiments.ch05_costs import kept_bytes, multiply_adds
 from attn_course.experiments.ch05_textbook import TextbookAttention, outcome, same_weights
 from attn_course.experiments.ch05_views import memory_view
 from attn_course.explorers import HeadsExplorer
 from attn_course.masks import causal_mask
 from attn_course.memory import attention_memory
+from attn_course.models import count_parameters
 from attn_course.multihead import (
     MultiHeadAttention, ablate_heads, fuse_value_output, merge_heads, split_heads,
 )

@@ -20,7 +20,7 @@ from attn_course.experiments.ch05 import (
     train_key_lookup,
     train_staircase,
 )
-from attn_course.experiments.ch05_costs import count_parameters, kept_bytes, multiply_adds
+from attn_course.experiments.ch05_costs import kept_bytes, multiply_adds
 from attn_course.experiments.ch05_textbook import TextbookAttention, outcome, same_weights
 from attn_course.experiments.ch05_views import (
     compared_with_torch,
@@ -29,6 +29,7 @@ from attn_course.experiments.ch05_views import (
     own_memory_view,
 )
 from attn_course.memory import AttentionMemory, attention_memory
+from attn_course.models import count_parameters
 from attn_course.multihead import MultiHeadAttention
 
 TINY = StaircaseSettings(

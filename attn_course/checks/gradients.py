@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Output, Stage, tensors_in
+
+LOST_GRADIENT = (
+    "The values are right, but the gradient is not: what it should reach would not be trained."
+)
 
 
 def input_gradients(answer: Answer, *args: Any) -> Any:
@@ -19,14 +23,21 @@ def input_gradients(answer: Answer, *args: Any) -> Any:
     """
     fresh = [a.detach().clone().requires_grad_() if _is_floating(a) else a for a in args]
     inputs = [a for a in fresh if _is_floating(a)]
-    results = [t for t in tensors_in(answer(*fresh)) if t.requires_grad]
-    gradients = [torch.zeros_like(a) for a in inputs]
+    gradients = gradients_at(inputs, tensors_in(answer(*fresh)))
+    first, *more = gradients
+    return gradients if more else first
+
+
+def gradients_at(inputs: Sequence[Tensor], results: Iterable[Tensor]) -> tuple[Tensor, ...]:
+    """The gradients of the sum of squares of `results`: zeros for an input that none reaches."""
+    gradients = tuple(torch.zeros_like(a) for a in inputs)
+    results = [t for t in results if t.requires_grad]
     if results:
         found = torch.autograd.grad(_sum_of_squares(results), inputs, allow_unused=True)
         for zeros, gradient in zip(gradients, found, strict=True):
             if gradient is not None:
                 zeros += gradient  # an embedding may give a sparse one
-    return tuple(gradients) if len(gradients) > 1 else gradients[0]
+    return gradients
 
 
 def gradient_stage(
@@ -44,7 +55,7 @@ def gradient_stage(
     return Stage(
         "gradient",
         draw,
-        "The values are right, but the gradient is not: what it should reach would not be trained.",
+        LOST_GRADIENT,
         call=input_gradients,
         outputs=tuple(Output(f"gradient of {name}", names) for name, names in axes.items()),
         inputs=inputs,

@@ -9,11 +9,6 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.flop_counter import FlopCounterMode
 
 
-def count_parameters(module: nn.Module) -> int:
-    """Return how many numbers the module learns."""
-    return sum(parameter.numel() for parameter in module.parameters())
-
-
 def multiply_adds(call: Callable[..., Any], *inputs: Tensor) -> int:
     """Return the multiply-adds of all matrix products in `call(*inputs)`.
 

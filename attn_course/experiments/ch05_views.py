@@ -7,6 +7,7 @@ import torch
 from matplotlib.axes import Axes
 from torch import nn
 
+from attn_course.experiments.own_code import Words, shown_or_told
 from attn_course.memory import AttentionMemory, attention_memory
 from attn_course.plots import Choices, LiveFigure, live_figure
 from attn_course.plots.picture import COLOURS
@@ -17,14 +18,6 @@ LENGTHS = [64, 128, 256, 512, 1024, 2048, 4096]
 PARTS = ("parameters", "projected", "merged", "weights")
 
 Account = Callable[[int, int, int], Any]
-
-
-class Words(str):
-    """Text that a notebook shows without quotation marks."""
-
-    def __repr__(self) -> str:
-        """Return the text itself."""
-        return str(self)
 
 
 def memory_view() -> LiveFigure:
@@ -72,7 +65,7 @@ def own_heads_explorer(make: Callable[[int, int], nn.Module], num_heads: int = 4
             module = make(24, num_heads)
         return HeadsExplorer(module, x, [f"token {j}" for j in range(8)])
 
-    return _guarded(explore)
+    return shown_or_told(explore, "module")
 
 
 def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
@@ -98,7 +91,7 @@ def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
             return Words("With its weights, your module agrees with nn.MultiheadAttention.")
         return Words(f"With its weights, your module differs by up to {apart:.2g}.")
 
-    return _guarded(compare)
+    return shown_or_told(compare, "module")
 
 
 def _copy_by_role(yours: nn.Module, theirs: nn.MultiheadAttention) -> None:
@@ -108,17 +101,6 @@ def _copy_by_role(yours: nn.Module, theirs: nn.MultiheadAttention) -> None:
     for role, weight, bias in zip(("W_q", "W_k", "W_v", "W_o"), weights, biases, strict=True):
         linear = yours.get_submodule(role)
         linear.load_state_dict({"weight": weight, "bias": bias})
-
-
-def _guarded(show: Callable[[], Any]) -> Any:
-    """What `show` gives, or words on what the learner's module raised in it."""
-    try:
-        return show()
-    except NotImplementedError:
-        return Words("Your module is not written yet. Write it, run its cell, then this one.")
-    except Exception as error:  # the learner's code may raise anything, and sees it here
-        told = f"Your module could not be run. {type(error).__name__}: {error}"
-        return Words(f"{told}. The check above names the cause.")
 
 
 def _draw_memory(axes: Axes):

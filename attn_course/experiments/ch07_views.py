@@ -9,7 +9,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from torch import Tensor, nn
 
-from attn_course.experiments.ch05_views import Words
+from attn_course.experiments.own_code import Words, shown_or_told
 from attn_course.multihead import attention_pairs, copy_pairs
 from attn_course.norms import layer_norm
 from attn_course.plots import Choices, LiveFigure, Slider, live_figure
@@ -95,13 +95,7 @@ def compared_with_torch(make: Callable[[int, int, int], nn.Module], norm: str) -
             return Words("With its weights, your block agrees with nn.TransformerEncoderLayer.")
         return Words(f"With its weights, your block differs by up to {apart:.2g}.")
 
-    try:
-        return compare()
-    except NotImplementedError:
-        return Words("Your block is not written yet. Write it, run its cell, then this one.")
-    except Exception as error:  # the learner's code may raise anything, and sees it here
-        told = f"Your block could not be run. {type(error).__name__}: {error}"
-        return Words(f"{told}. The check above names the cause.")
+    return shown_or_told(compare, "block")
 
 
 def with_torchs_weights(block: Any, theirs: nn.TransformerEncoderLayer) -> None:

@@ -14,8 +14,9 @@ from attn_course.experiments.ch05 import (
     train_key_lookup,
     train_staircase,
 )
-from attn_course.experiments.ch05_costs import count_parameters, kept_bytes, multiply_adds
+from attn_course.experiments.ch05_costs import kept_bytes, multiply_adds
 from attn_course.memory import attention_memory
+from attn_course.models import count_parameters
 from attn_course.multihead import MultiHeadAttention
 from benchmarks.claims import Claim
 

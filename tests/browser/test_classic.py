@@ -23,6 +23,11 @@ ROOT = HERE.parents[1]
 REQUIREMENTS = HERE / "classic-requirements.txt"
 HOME = ROOT / "build" / "classic"
 LOAD_MS = 120_000
+# ipywidgets 7 asks a new kernel for its widgets, in three messages, and then draws every view
+# anew: those shown meanwhile, its own sliders too, go and do not come back.
+REPLIED = """() => new Promise((replied) => {
+    Jupyter.notebook.kernel.execute("None", { shell: { reply: replied } });
+})"""
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -108,8 +113,6 @@ def _printed(log: Path, server: subprocess.Popen) -> str:
     pytest.fail(f"the old notebook did not start:\n{log.read_text()[-2000:]}")
 
 
-# Passed with all that were there in the first version; at last Predict was not found in time.
-@pytest.mark.xfail(reason="Predict is not always shown here; to be looked into", strict=False)
 def test_each_explorer_is_shown_and_takes_keys(address: str, browser: Browser):
     page = browser.new_page(viewport={"width": 1280, "height": 900})
     asked = []
@@ -118,6 +121,8 @@ def test_each_explorer_is_shown_and_takes_keys(address: str, browser: Browser):
     page.wait_for_function(
         "() => window.Jupyter?.notebook?.kernel?.is_connected()", timeout=LOAD_MS
     )
+    for _ in range(3):
+        page.evaluate(REPLIED)
     page.evaluate("() => Jupyter.notebook.execute_all_cells()")
     for number, name in enumerate(explorers.__all__):
         root = page.locator(".cell").nth(number).locator(".attn-ex")

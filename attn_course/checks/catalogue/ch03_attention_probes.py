@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 
 from attn_course.checks.compare import number
 from attn_course.checks.exercise import Diagnosis, Output, Seen, normal, tenths
+from attn_course.checks.gradients import gradients_at
 from attn_course.masks import causal_mask
 
 EXERCISES = ()
@@ -166,13 +167,7 @@ def gradients(
     """Gradients of the rows that may attend to something, with respect to all three inputs."""
     inputs = [tensor.clone().requires_grad_() for tensor in (query, key, value)]
     output, _ = answer(*inputs, mask)
-    loss = output[..., mask.any(dim=-1), :].square().sum()
-    if not loss.requires_grad:  # the answer has cut itself off; a gradient of 0 says so
-        return tuple(torch.zeros_like(tensor) for tensor in inputs)
-    found = torch.autograd.grad(loss, inputs, allow_unused=True)
-    return tuple(
-        torch.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)
-    )
+    return gradients_at(inputs, [output[..., mask.any(dim=-1), :]])
 
 
 def read_thermometer(seen: Sequence[Seen]) -> Diagnosis | None:

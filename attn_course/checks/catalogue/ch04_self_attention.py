@@ -10,6 +10,7 @@ from torch import Generator, Tensor, nn
 
 from attn_course.checks.catalogue.ch04_self_attention_mistakes import MISTAKES
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal, tensors_in, tenths
+from attn_course.checks.gradients import LOST_GRADIENT, gradients_at
 from attn_course.masks import causal_mask, combine_masks, padding_mask
 from attn_course.self_attention import SelfAttention
 
@@ -61,14 +62,7 @@ def gradients(answer: Answer, x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) 
     x = x.clone().requires_grad_()
     layer: Any = built(answer, W_q, W_k, W_v)
     inputs = (x, *(getattr(layer, role).weight for role in ROLES))
-    results = [t for t in tensors_in(layer(x)) if t.requires_grad]
-    if not results:
-        return tuple(torch.zeros_like(t) for t in inputs)
-    total = torch.stack([t.square().sum() for t in results]).sum()
-    found = torch.autograd.grad(total, inputs, allow_unused=True)
-    return tuple(
-        torch.zeros_like(t) if g is None else g for t, g in zip(inputs, found, strict=True)
-    )
+    return gradients_at(inputs, tensors_in(layer(x)))
 
 
 # -- probes -----------------------------------------------------------------------------------
@@ -201,8 +195,7 @@ EXERCISE = Exercise(
         Stage(
             "gradients",
             draw_gradients,
-            "The values are right, but the gradient is not: what it should reach would not be "
-            "trained.",
+            LOST_GRADIENT,
             call=gradients,
             outputs=(
                 Output("gradient of x"),

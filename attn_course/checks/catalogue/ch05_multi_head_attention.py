@@ -4,6 +4,7 @@ from attn_course.checks.catalogue import ch05_multi_head_probes as probes
 from attn_course.checks.catalogue.ch05_multi_head_mistakes import MISTAKES
 from attn_course.checks.catalogue.ch05_multi_head_versions import ROLES
 from attn_course.checks.exercise import Exercise, Output, Stage
+from attn_course.checks.gradients import LOST_GRADIENT
 from attn_course.checks.refusals import refusal
 from attn_course.multihead import MultiHeadAttention
 
@@ -81,8 +82,7 @@ EXERCISE = Exercise(
         Stage(
             "gradients",
             probes.draw_gradients,
-            "The values are right, but the gradient is not: what it should reach would not be "
-            "trained.",
+            LOST_GRADIENT,
             call=probes.gradients,
             outputs=(
                 *(Output(f"gradient of {name}", "b n d") for name in ("query", "key", "value")),

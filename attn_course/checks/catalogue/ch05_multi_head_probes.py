@@ -20,6 +20,7 @@ from attn_course.checks.exercise import (
     tensors_in,
     tenths,
 )
+from attn_course.checks.gradients import gradients_at
 from attn_course.masks import causal_mask, padding_mask
 from attn_course.multihead import split_heads
 
@@ -123,13 +124,7 @@ def gradients(
     inputs = [x.clone().requires_grad_() for x in (query, key, value)]
     layer = built(answer, query.shape[-1], num_heads, weights, query)
     inputs += [getattr(layer, role).weight for role in ROLES] + [layer.W_o.bias]
-    output = tensors_in(layer(*inputs[:3], mask))[0]
-    if not output.requires_grad:
-        return tuple(torch.zeros_like(x) for x in inputs)
-    found = torch.autograd.grad(output.square().sum(), inputs, allow_unused=True)
-    return tuple(
-        torch.zeros_like(x) if g is None else g for x, g in zip(inputs, found, strict=True)
-    )
+    return gradients_at(inputs, [tensors_in(layer(*inputs[:3], mask))[0]])
 
 
 # -- probes -----------------------------------------------------------------------------------

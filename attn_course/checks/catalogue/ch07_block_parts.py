@@ -14,9 +14,17 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attn_course.blocks import FeedForward, LayerNorm
-from attn_course.checks.catalogue.ch08_parts import copied, drawn, require_module, unreached
 from attn_course.checks.exercise import Answer, Output, Stage, normal, tenths
-from attn_course.checks.gradients import input_gradients
+from attn_course.checks.gradients import LOST_GRADIENT, input_gradients
+from attn_course.checks.modules import (
+    copied,
+    drawn,
+    repeats,
+    require_module,
+    require_roles,
+    sizes_by_role,
+    unreached,
+)
 from attn_course.masks import causal_mask, padding_mask
 from attn_course.multihead import MultiHeadAttention
 
@@ -64,10 +72,7 @@ def part(block: Any, role: str) -> Any:
 def require_parts(block: Any) -> None:
     """Raise TypeError unless the block is a module with a module in each role."""
     require_module(block)
-    for role in ROLES:
-        if not isinstance(part(block, role), nn.Module):
-            found = type(part(block, role)).__name__
-            raise TypeError(f"self.{role} should be an nn.Module, it is {found}")
+    require_roles(block, ROLES, part)
 
 
 def built(answer: Answer, x: Tensor, num_heads: int) -> Any:
@@ -88,18 +93,12 @@ def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int) -> str:
     """How many numbers are trained in each part, and in all, a shared one counted once."""
     block = answer(d_model, num_heads, d_ff)
     require_parts(block)
-    counts = [(role, sum(p.numel() for p in part(block, role).parameters())) for role in ROLES]
-    total = sum(p.numel() for p in block.parameters())
-    return ", ".join(f"{role} {count}" for role, count in counts) + f", in all {total}"
+    return sizes_by_role(block, ROLES, part)
 
 
 def repeated(answer: Answer, x: Tensor, num_heads: int) -> Any:
     """Whether two calls agree, in training and in evaluation; what comes back if no tensor does."""
-    block = built(answer, x, num_heads)
-    outputs = block(x), block(x), block.eval()(x), block(x)
-    if not all(isinstance(output, Tensor) for output in outputs):
-        return outputs[0]
-    return torch.equal(*outputs[:2]), torch.equal(*outputs[2:])
+    return repeats(built(answer, x, num_heads), x)
 
 
 def run(answer: Answer, x: Tensor, num_heads: int) -> Any:
@@ -218,8 +217,7 @@ def stages(output_message: str) -> tuple[Stage, ...]:
         Stage(
             "gradients",
             draw_gradients,
-            "The values are right, but the gradient is not: what it should reach would not be "
-            "trained.",
+            LOST_GRADIENT,
             call=gradients,
             outputs=(Output("gradient of x", "b n d"),),
         ),

@@ -21,6 +21,8 @@ from attn_course.checks.exercise import (
     normal,
     tenths,
 )
+from attn_course.checks.gradients import LOST_GRADIENT, gradients_at
+from attn_course.checks.modules import repeats
 
 ROLES = ("W_1", "W_2")
 _SEED = 7_200
@@ -56,11 +58,7 @@ def built(answer: Answer, d_ff: int, like: Tensor) -> Any:
 
 def repeated(answer: Answer, x: Tensor, d_ff: int) -> Any:
     """Whether two calls agree, in training and in evaluation; what comes back if no tensor does."""
-    layer = built(answer, d_ff, x)
-    outputs = layer(x), layer(x), layer.eval()(x), layer(x)
-    if not all(isinstance(output, Tensor) for output in outputs):
-        return outputs[0]
-    return torch.equal(*outputs[:2]), torch.equal(*outputs[2:])
+    return repeats(built(answer, d_ff, x), x)
 
 
 def transform(answer: Answer, x: Tensor, d_ff: int) -> Any:
@@ -75,13 +73,7 @@ def gradients(answer: Answer, x: Tensor, d_ff: int) -> Any:
     layer = built(answer, d_ff, x)
     x = x.clone().requires_grad_()
     inputs = [x, layer.W_1.weight, layer.W_1.bias, layer.W_2.weight, layer.W_2.bias]
-    output = layer(x)
-    if not output.requires_grad:
-        return tuple(torch.zeros_like(i) for i in inputs)
-    found = torch.autograd.grad(output.square().sum(), inputs, allow_unused=True)
-    return tuple(
-        torch.zeros_like(i) if g is None else g for i, g in zip(inputs, found, strict=True)
-    )
+    return gradients_at(inputs, [layer(x)])
 
 
 # -- probes -----------------------------------------------------------------------------------
@@ -183,8 +175,7 @@ EXERCISE = Exercise(
         Stage(
             "gradients",
             draw_gradients,
-            "The values are right, but the gradient is not: what it should reach would not be "
-            "trained.",
+            LOST_GRADIENT,
             call=gradients,
             outputs=(
                 Output("gradient of x", "b n d"),

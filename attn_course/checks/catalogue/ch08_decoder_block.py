@@ -16,10 +16,10 @@ from attn_course.checks.catalogue.ch08_parts import (
     install,
     part,
     require_parts,
-    unreached,
 )
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal, tenths
-from attn_course.checks.gradients import input_gradients
+from attn_course.checks.gradients import LOST_GRADIENT, input_gradients
+from attn_course.checks.modules import sizes_by_role, unreached
 from attn_course.masks import causal_mask, padding_mask
 
 # -- how an answer is called ------------------------------------------------------------------
@@ -29,9 +29,7 @@ def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int) -> str:
     """How many numbers are trained in each part, and in all, a shared one counted once."""
     block = answer(d_model, num_heads, d_ff)
     require_parts(block)
-    counts = [(role, sum(p.numel() for p in part(block, role).parameters())) for role in ROLES]
-    total = sum(p.numel() for p in block.parameters())
-    return ", ".join(f"{role} {count}" for role, count in counts) + f", in all {total}"
+    return sizes_by_role(block, ROLES, part)
 
 
 def built(answer: Answer, x: Tensor, num_heads: int) -> Any:
@@ -168,8 +166,7 @@ EXERCISE = Exercise(
         Stage(
             "gradients",
             draw_gradients,
-            "The values are right, but the gradient is not: what it should reach would not be "
-            "trained.",
+            LOST_GRADIENT,
             call=gradients,
             outputs=(Output("gradient of x", "b n d"), Output("gradient of memory", "b j d")),
         ),

@@ -9,15 +9,10 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attn_course.checks.catalogue.ch08_parts import (
-    copied,
-    decoder_block,
-    encoder_block,
-    require_module,
-    unreached,
-)
+from attn_course.checks.catalogue.ch08_parts import decoder_block, encoder_block
 from attn_course.checks.catalogue.ch08_seq2seq_mistakes import MISTAKES
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
+from attn_course.checks.modules import copied, require_module, unreached
 from attn_course.masks import padding_mask
 from attn_course.models import Config, Seq2Seq
 

@@ -10,9 +10,9 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attn_course.blocks import LayerNorm, PreNormBlock
-from attn_course.checks.catalogue.ch08_parts import copied, drawn, require_module, unreached
 from attn_course.checks.catalogue.ch09_decoder_lm_mistakes import MISTAKES
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
+from attn_course.checks.modules import copied, drawn, require_module, unreached
 from attn_course.models import Config, DecoderLM
 
 HEADS, D_FF, LAYERS = 2, 7, 3
