@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -37,6 +37,33 @@ def copied(module: nn.Module) -> Any:
         name: None if child is None else copied(child) for name, child in module._modules.items()
     }
     return twin
+
+
+def place(module: Any, role: str, elsewhere: Mapping[str, str]) -> str:
+    """The path of the part that plays a role: the role's own name, as the learner is asked for.
+
+    elsewhere: where the course's own class has the parts that it names otherwise. It is told by
+        these names, not by its class: a grader sees a class that lives in another process, and
+        knows nothing of it but its parts' names.
+    """
+    if not isinstance(module, nn.Module):
+        return role
+    names = {name for name, _ in module.named_modules(remove_duplicate=False)}
+    return elsewhere.get(role, role) if names.issuperset(elsewhere.values()) else role
+
+
+def part_at(module: Any, path: str) -> Any:
+    """What a module has at a path; None if there is nothing."""
+    found = module
+    for name in path.split("."):
+        found = getattr(found, name, None)
+    return found
+
+
+def put_at(module: Any, path: str, replacement: nn.Module) -> None:
+    """Replace the part of a module at a path."""
+    above, _, name = path.rpartition(".")
+    setattr(part_at(module, above) if above else module, name, replacement)
 
 
 def require_module(made: Any) -> None:

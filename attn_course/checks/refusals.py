@@ -14,12 +14,21 @@ def refusal(answer: Answer, *args: Any) -> str:
     For a stage's `call`: being asked for, the ValueError is a value to compare.
     """
     try:
-        answer(*args)
+        found = answer(*args)
     except NotImplementedError:
         raise
     except Exception as error:
         return "ValueError" if isinstance(error, ValueError) else type(error).__name__
+    if _is_error(found):
+        return "no error: it is returned, `raise` is missing"
     return "no error"
+
+
+def _is_error(value: Any) -> bool:
+    """Whether a value is an exception, or a class of them."""
+    return isinstance(value, BaseException) or (
+        isinstance(value, type) and issubclass(value, BaseException)
+    )
 
 
 def not_refused(

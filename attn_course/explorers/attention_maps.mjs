@@ -69,7 +69,7 @@ export class Mosaic extends Surface {
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
     const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    ui.listen(canvas, "keydown", (event) => {
+    ui.keys(canvas, (event) => {
       const { heads } = this.group;
       const [down, right] = moves[event.key] ?? [0, { Home: -Infinity, End: Infinity }[event.key]];
       if (right === undefined) return;

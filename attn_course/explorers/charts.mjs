@@ -59,6 +59,33 @@ export function colourAt(part, scale = VIRIDIS) {
   });
 }
 
+// 256 steps of a scale: as CSS, with an ink of at least 4.5 to 1 on it, and as pixels.
+function rampOf(scale) {
+  const colours = Array.from({ length: 256 }, (_, k) => colourAt(k / 255, scale));
+  return {
+    css: colours.map((colour) => `rgb(${colour})`),
+    inks: colours.map((colour) => (luminance(colour) > 0.179 ? "#000" : "#fff")),
+    pixels: Uint32Array.from(colours, pixelOf),
+  };
+}
+
+/** A colour as the four bytes of an image, in the order of all processors that run browsers. */
+export const pixelOf = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+
+let ramps = null;
+
+/** The colours of a scale in 256 steps: { css, inks, pixels }. */
+export function ramp(diverging = false) {
+  ramps ??= { up: rampOf(VIRIDIS), both: rampOf(BLUE_RED) };
+  return diverging ? ramps.both : ramps.up;
+}
+
+/** The step of a scale that a value has between two limits. */
+export function stepOf(value, [low, high]) {
+  const step = Math.round((255 * (value - low)) / (high - low || 1));
+  return step > 0 ? Math.min(step, 255) : 0; // NaN has no colour of its own
+}
+
 /** Relative luminance of [r, g, b], as WCAG 2 defines it. */
 export function luminance(colour) {
   const [r, g, b] = colour.map((part) => (part <= 10 ? part / 3294.6 : ((part / 255 + 0.055) / 1.055) ** 2.4));
@@ -112,7 +139,7 @@ export class HeatMap extends Surface {
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
     const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
-    ui.listen(canvas, "keydown", (event) => {
+    ui.keys(canvas, (event) => {
       const { values } = this.data;
       const [i, j] = this.cursor ?? [0, 0];
       const last = [values.length - 1, values[0].length - 1];
@@ -202,24 +229,15 @@ export class HeatMap extends Surface {
     this.area = { left, top, cell, turned, width: cell * m, height: cell * n, rows: n, columns: m };
   }
 
-  colour(value) {
-    const { limits, diverging } = this.data;
-    const part = (value - limits[0]) / (limits[1] - limits[0] || 1);
-    return colourAt(part, diverging ? BLUE_RED : VIRIDIS);
-  }
-
   // Many cells: a point each, drawn larger. A fill for each would take a frame or more.
   drawImage(pen) {
     const { left, top, width, height, rows, columns } = this.area;
-    const { values } = this.data;
-    const scale = Array.from({ length: 256 }, (_, k) => colourAt(k / 255, this.data.diverging ? BLUE_RED : VIRIDIS));
-    const [low, high] = this.data.limits;
+    const { values, limits, diverging } = this.data;
+    const { pixels } = ramp(diverging);
     const image = new ImageData(columns, rows);
+    const points = new Uint32Array(image.data.buffer);
     for (let i = 0; i < rows; i++) {
-      for (let j = 0; j < columns; j++) {
-        const part = Math.round((255 * (values[i][j] - low)) / (high - low || 1));
-        image.data.set([...scale[Math.min(Math.max(part || 0, 0), 255)], 255], 4 * (i * columns + j));
-      }
+      for (let j = 0; j < columns; j++) points[i * columns + j] = pixels[stepOf(values[i][j], limits)];
     }
     pen.imageSmoothingEnabled = false;
     pen.drawImage(canvasOf(image), left, top, width, height);
@@ -242,11 +260,12 @@ export class HeatMap extends Surface {
   }
 
   drawCell(pen, x, y, cell, value, fits) {
-    const colour = this.colour(value);
-    pen.fillStyle = `rgb(${colour})`;
+    const { css, inks } = ramp(this.data.diverging);
+    const step = stepOf(value, this.data.limits);
+    pen.fillStyle = css[step];
     pen.fillRect(x, y, cell + 0.4, cell + 0.4);
     if (!fits) return;
-    pen.fillStyle = luminance(colour) > 0.179 ? "#000" : "#fff"; // at least 4.5 to 1, either way
+    pen.fillStyle = inks[step];
     pen.textAlign = "center";
     pen.fillText(show(value, 2), x + cell / 2, y + cell / 2, cell - 4);
   }
@@ -302,7 +321,7 @@ export class HeatMap extends Surface {
     const free = this.area.left + pen.measureText(this.columns).width;
     if (from - pen.measureText(show(low, 2)).width < free + em) return;
     for (let x = from; x < to; x++) {
-      pen.fillStyle = `rgb(${this.colour(low + ((high - low) * (x - from)) / (to - from))})`;
+      pen.fillStyle = ramp(this.data.diverging).css[stepOf(x, [from, to])];
       pen.fillRect(x, 0.2 * em, 1.4, 0.8 * em);
     }
     pen.fillStyle = colours.soft;

@@ -59,6 +59,26 @@ export function softmax(scores, seen = null) {
   return sum === 0 ? powers.map(() => 0) : powers.map((power) => power / sum);
 }
 
+/** Softmax of a row of scores in a typed array, in their place. */
+export function softmaxInPlace(scores) {
+  let top = -Infinity;
+  for (let j = 0; j < scores.length; j++) {
+    if (scores[j] > top) top = scores[j];
+  }
+  let sum = 0;
+  for (let j = 0; j < scores.length; j++) sum += scores[j] = Math.exp(scores[j] - top);
+  for (let j = 0; j < scores.length; j++) scores[j] /= sum;
+}
+
+/** `make`, which keeps what it made last and makes it anew only for other values. */
+export function kept(make) {
+  let [before, made] = [null, null];
+  return (...given) => {
+    if (!before || given.some((one, k) => one !== before[k])) [before, made] = [given, make(...given)];
+    return made;
+  };
+}
+
 /** Entropy of weights in nats; 0 log 0 counts as 0. */
 export const entropy = (weights) =>
   -weights.reduce((sum, weight) => sum + (weight === 0 ? 0 : weight * Math.log(weight)), 0);
@@ -72,10 +92,12 @@ export function normals(seed, count) {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return (((mixed ^ (mixed >>> 14)) >>> 0) + 0.5) / 4294967296;
   };
-  return Array.from({ length: count }, () => {
+  const drawn = new Float64Array(count);
+  for (let k = 0; k < count; k++) {
     const radius = Math.sqrt(-2 * Math.log(uniform()));
-    return radius * Math.cos(2 * Math.PI * uniform());
-  });
+    drawn[k] = radius * Math.cos(2 * Math.PI * uniform());
+  }
+  return drawn;
 }
 
 /** A number for people: about `digits` digits, NaN and infinities in words' stead. */
@@ -87,6 +109,14 @@ export function show(x, digits = 3) {
   const text = size >= 1e6 || size < 1e-4 ? x.toExponential(digits - 1) : trimmed(x, digits);
   return text.replace("-", "−");
 }
+
+/** {name} gives way to its value, {name:one|more} to the word that goes with that count. */
+export const filled = (text, values) =>
+  text.replace(/\{(\w+)(?::([^|}]*)\|([^}]*))?\}/g, (all, name, one, more) => {
+    if (!(name in values)) return all;
+    if (one === undefined) return values[name];
+    return String(values[name]) === "1" ? one : more;
+  });
 
 /** A text so short that a sentence holds it. */
 export const cut = (text) => (text.length > 24 ? `${text.slice(0, 23)}…` : text);
@@ -121,6 +151,19 @@ export function stillModel(state) {
 
 /** Builds the view in `el`; returns the function that takes everything back. */
 export function mount(parts, model, el) {
+  let takeDown = build(parts, model, el);
+  const again = () => {
+    takeDown();
+    takeDown = build(parts, model, el);
+  };
+  model.on("change:words", again);
+  return () => {
+    model.off("change:words", again);
+    takeDown();
+  };
+}
+
+function build(parts, model, el) {
   const life = new AbortController();
   const ui = new View(parts, model, life.signal);
   el.replaceChildren(ui.root);
@@ -132,6 +175,18 @@ export function mount(parts, model, el) {
     life.abort();
     ui.root.remove(); // front ends keep the element that they gave us
   };
+}
+
+const TYPED_IN = "input[type=number], input[type=text]";
+const KEYS_OF_A_FIELD = /^([acvxyz]|Arrow\w+|Home|End|Backspace|Delete|Insert)$/i;
+
+/** A key that is meant for the notebook: to run the cell, to save, whatever goes with Ctrl, Meta or Alt. */
+function isCommand(event) {
+  const { key, target } = event;
+  const held = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
+  if (key === "Enter") return held || event.shiftKey;
+  // copy, paste and undo are a field's own
+  return held && !(target.matches(TYPED_IN) && KEYS_OF_A_FIELD.test(key));
 }
 
 class View {
@@ -151,7 +206,7 @@ class View {
     this.body = make("div", { className: "body" });
     this.root.append(this.body, this.message, this.caption);
     // Lab and Notebook listen for keys on the page: a key that is meant for the view ends here.
-    this.listen(this.root, "keydown", (event) => event.stopPropagation());
+    this.listen(this.root, "keydown", (event) => isCommand(event) || event.stopPropagation());
   }
 
   /** The traits that make up the state, as plain data. */
@@ -160,8 +215,7 @@ class View {
   }
 
   /** A word of the table, with {names} filled in. */
-  t = (key, values = {}) =>
-    (this.words[key] ?? key).replace(/\{(\w+)\}/g, (all, name) => values[name] ?? all);
+  t = (key, values = {}) => filled(this.words[key] ?? key, values);
 
   /** Take new values, or say why not. Returns whether they were taken. */
   set(changes) {
@@ -200,6 +254,11 @@ class View {
   /** Listen until the view goes. */
   listen(target, event, tell, options = {}) {
     target.addEventListener(event, tell, { ...options, signal: this.signal });
+  }
+
+  /** Take the keys that are pressed on `target` and are meant for it. */
+  keys(target, take) {
+    this.listen(target, "keydown", (event) => isCommand(event) || take(event));
   }
 
   /** Run `undo` when the view goes. */
@@ -275,13 +334,26 @@ class View {
     return labelled(label, input, readout);
   }
 
-  /** A drop-down list over [value, text] pairs. */
+  /**
+   * A drop-down list over [value, text] pairs, or over those of options(state); away while
+   * there is nothing to choose. A value that is not listed shows the first.
+   */
   choice({ name, label, options }) {
     const select = make("select");
-    for (const [value, text] of options) select.append(new Option(text, JSON.stringify(value)));
+    const element = labelled(label, select);
     this.listen(select, "change", () => this.set({ [name]: JSON.parse(select.value) }));
-    this.follow((state) => (select.value = JSON.stringify(state[name])));
-    return labelled(label, select);
+    let listed = "";
+    this.follow((state) => {
+      const now = typeof options === "function" ? options(state) : options;
+      if (JSON.stringify(now) !== listed) {
+        listed = JSON.stringify(now);
+        select.replaceChildren(...now.map(([value, text]) => new Option(text, JSON.stringify(value))));
+      }
+      select.value = JSON.stringify(state[name]);
+      if (select.selectedIndex < 0) select.selectedIndex = 0;
+      element.hidden = now.length < 2;
+    });
+    return element;
   }
 
   /** One of several texts (HTML from our own words), as radio buttons. The field is an index. */
@@ -315,7 +387,7 @@ class View {
   number({ label, read, write, step = "any" }) {
     const input = make("input", { type: "number", step });
     this.listen(input, "change", () => this.set(write(input.valueAsNumber)));
-    this.listen(input, "keydown", ({ key }) => key === "Escape" && this.redraw());
+    this.keys(input, ({ key }) => key === "Escape" && this.redraw());
     this.follow((state) => (input.value = read(state)));
     return labelled(label, input);
   }
@@ -418,24 +490,39 @@ function fillTables(place, tables) {
     place.append(make("div", { className: "scroll", tabIndex: 0, role: "region" }));
   }
   tables.forEach((table, k) => {
-    place.children[k].setAttribute("aria-label", table.title);
-    place.children[k].replaceChildren(tableOf(table));
+    const frame = place.children[k];
+    frame.setAttribute("aria-label", table.title);
+    const old = frame.firstChild;
+    const fits = old?.rows.length === table.rows.length + 1 && old.rows[0].cells.length === table.columns.length;
+    if (!fits) frame.replaceChildren(emptyTable(table.columns.length, table.rows.length));
+    writeTable(frame.firstChild, table);
   });
 }
 
-function tableOf({ title, columns, rows }) {
+function emptyTable(columns, rows) {
   const table = make("table");
-  table.append(make("caption", { textContent: title }));
+  table.append(make("caption"));
   const head = table.createTHead().insertRow();
-  for (const column of columns) head.append(make("th", { scope: "col", textContent: column }));
+  for (let k = 0; k < columns; k++) head.append(make("th", { scope: "col" }));
   const body = table.createTBody();
-  for (const row of rows) {
+  for (let i = 0; i < rows; i++) {
     const line = body.insertRow();
-    const [first, ...rest] = row.map((cell) => (typeof cell === "number" ? show(cell, 5) : cell));
-    line.append(make("th", { scope: "row", textContent: first }));
-    for (const cell of rest) line.insertCell().textContent = cell;
+    line.append(make("th", { scope: "row" }));
+    for (let k = 1; k < columns; k++) line.insertCell();
   }
   return table;
+}
+
+// Only what has changed: of thousands of cells most stay as they are from step to step.
+function writeTable(table, { title, columns, rows }) {
+  const write = (cell, text) => {
+    if (cell.textContent !== text) cell.textContent = text;
+  };
+  write(table.caption, title);
+  [columns, ...rows].forEach((row, i) => {
+    const cells = Array.from(table.rows[i].cells); // by number each would be looked up anew
+    row.forEach((cell, k) => write(cells[k], typeof cell === "number" ? show(cell, 5) : String(cell)));
+  });
 }
 
 /** Tables as CSV (RFC 4180), one after another with their titles; numbers in full. */
@@ -518,6 +605,7 @@ const STYLE = `
 .attn-ex p { margin: .3em 0; }
 .attn-ex .row { display: flex; flex-wrap: wrap; gap: .4em 1.4em; align-items: end; margin: .3em 0; }
 .attn-ex .row > .group, .attn-ex .row > .surface { flex: 1 1 18em; min-width: 0; }
+.attn-ex .row > button, .attn-ex .row > .control, .attn-ex .row > .toggle { align-self: center; }
 .attn-ex .control { display: inline-flex; flex-wrap: wrap; gap: .1em .6em; align-items: center; }
 .attn-ex [hidden] { display: none !important; }
 .attn-ex fieldset { border: 0; padding: 0; margin: .3em 0; min-width: 0; }

@@ -1,46 +1,42 @@
 // HeadsExplorer: what the number of heads changes at a fixed d_model, and what it does not.
 
-import { dot, make, show, softmax, unpack } from "./core.mjs";
-import { HeatMap, Plot, Surface, canvasOf, colourAt, outline } from "./charts.mjs";
+import { kept, make, show, softmaxInPlace, unpack } from "./core.mjs";
+import { HeatMap, Plot, Surface, canvasOf, outline, pixelOf, ramp, stepOf } from "./charts.mjs";
 
 const BYTES = 4; // of a float32
 const SHOWN = 48; // features of the output's map; its table has all
-
-const opened = new WeakMap();
-
-// The packed tensors, unpacked once: { query, key, value: (n, d_model), W_o, b_o }.
-function tensorsOf({ tensors }) {
-  if (!opened.has(tensors)) {
-    const entries = Object.entries(tensors).map(([name, packed]) => [name, unpack(packed)]);
-    opened.set(tensors, Object.fromEntries(entries));
-  }
-  return opened.get(tensors);
-}
+const MOST_WEIGHTS = 2 ** 20; // of all heads together: more take longer than a frame
 
 export const divisors = (whole) =>
   Array.from({ length: whole }, (_, k) => k + 1).filter((count) => whole % count === 0);
 
 /** The head counts that the slider offers: the small ones all, the large ones if they divide. */
-export const offered = ({ d_model }) => {
+export const offered = (state) => {
+  const { d_model } = state;
   const small = Array.from({ length: Math.min(d_model, 16) }, (_, k) => k + 1);
-  return [...small, ...divisors(d_model).filter((count) => count > 16)];
+  const all = [...small, ...divisors(d_model).filter((count) => count > 16)];
+  return all.filter((count) => count <= mostHeads(state));
 };
 
+const mostHeads = ({ tensors }) => Math.floor(MOST_WEIGHTS / tensors.query.shape[0] ** 2);
+
 export function check(state) {
-  const { d_model, num_heads, head, off, tensors } = state;
-  const width = tensors.query.shape[1];
+  const { d_model, num_heads, head, off, tensors, tokens } = state;
+  const [n, width] = tensors.query.shape;
   if (d_model !== width) return ["d_model_fixed", { width, got: d_model }];
+  if (tokens.length !== n) return ["tokens_count", { n, got: tokens.length }];
   const count = Number.isInteger(num_heads) && num_heads >= 1 && num_heads <= d_model;
   if (!count) return ["num_heads_allowed", { d_model, got: num_heads }];
+  const most = mostHeads(state);
+  if (num_heads > most) return ["too_many_weights", { n, most, got: num_heads }];
   const wrong = [head, ...off].find((k) => !Number.isInteger(k) || k < 0 || k >= d_model);
   return wrong === undefined ? null : ["head_allowed", { last: d_model - 1, got: wrong }];
 }
 
 /** Sizes and costs at any count; weights, output and its change where the count divides. */
 export function compute(state) {
-  const { d_model, num_heads, biases } = state;
-  const { query } = tensorsOf(state);
-  const n = query.shape[0];
+  const { tensors, num_heads, d_model, causal, off, biases } = state;
+  const [n] = tensors.query.shape;
   const d_k = Math.floor(d_model / num_heads);
   const numbers = {
     n, d_k, left_over: d_model - d_k * num_heads, divisors: divisors(d_model),
@@ -49,58 +45,108 @@ export function compute(state) {
     multiply_adds: 4 * n * d_model ** 2 + 2 * n * n * d_model,
   };
   if (numbers.left_over) return numbers;
-  const weights = attend(state, n, d_k);
-  const merged = gather(state, weights, d_k);
-  const all = mix(state, merged, d_k, []);
-  const output = state.off.length ? mix(state, merged, d_k, state.off) : all;
-  const change = output.map((row, i) => size(row.map((y, o) => y - all[i][o])) / size(all[i]));
-  return { ...numbers, weight_bytes: num_heads * n * n * BYTES, weights, output, change };
+  return {
+    ...numbers,
+    weight_bytes: num_heads * n * n * BYTES,
+    weights: attended(tensors, num_heads, causal).weights,
+    change: changed(tensors, num_heads, causal, off),
+    // a wide output takes longer than all the rest, and only its table needs all of it
+    get output() {
+      return outputOf(state, d_model);
+    },
+  };
 }
 
-const size = (vector) => Math.sqrt(dot(vector, vector));
+const opened = new WeakMap();
 
-// (n, d_model) as rows of one head's features.
-const slices = ({ shape: [n, width], values }, head, d_k) =>
-  Array.from({ length: n }, (_, i) => values.subarray(i * width + head * d_k, i * width + (head + 1) * d_k));
+// The packed tensors, unpacked once, the keys by columns: { query, keys, value, W_o, b_o }.
+function tensorsOf(tensors) {
+  if (!opened.has(tensors)) {
+    const entries = Object.entries(tensors).map(([name, one]) => [name, Float64Array.from(unpack(one).values)]);
+    const all = Object.fromEntries(entries);
+    const [n, width] = tensors.query.shape;
+    const keys = all.key.map((_, at) => all.key[(at % n) * width + Math.floor(at / n)]);
+    opened.set(tensors, { ...all, keys });
+  }
+  return opened.get(tensors);
+}
 
-function attend(state, n, d_k) {
-  const { query, key } = tensorsOf(state);
-  return Array.from({ length: state.num_heads }, (_, head) => {
-    const keys = slices(key, head, d_k);
-    return slices(query, head, d_k).map((q, i) => {
-      const seen = state.causal ? keys.map((_, j) => j <= i) : null;
-      return softmax(keys.map((k) => dot(q, k) / Math.sqrt(d_k)), seen);
-    });
+// out[o] += Σ_d row[d] matrix[d, o]; the matrix begins at `start`, a row of it is `stride` long.
+// Four d at a time: with one, each sum would wait for the one before it.
+function addProduct(out, row, matrix, start, stride) {
+  let [d, p] = [0, start];
+  for (; d + 3 < row.length; d += 4, p += 4 * stride) {
+    const [q, r, s] = [p + stride, p + 2 * stride, p + 3 * stride];
+    const [a, b, c, e] = [row[d], row[d + 1], row[d + 2], row[d + 3]];
+    for (let o = 0; o < out.length; o++) {
+      out[o] += a * matrix[p + o] + b * matrix[q + o] + c * matrix[r + o] + e * matrix[s + o];
+    }
+  }
+  for (; d < row.length; d++, p += stride) {
+    for (let o = 0; o < out.length; o++) out[o] += row[d] * matrix[p + o];
+  }
+}
+
+// The weights (h, i, j), and the weighted values of all heads side by side, (n, d_model).
+const attended = kept((tensors, num_heads, causal) => {
+  const { query, keys, value } = tensorsOf(tensors);
+  const [n, width] = tensors.query.shape;
+  const d_k = width / num_heads;
+  const all = new Float64Array(num_heads * n * n);
+  const merged = new Float64Array(n * width);
+  const weights = Array.from({ length: num_heads }, (_, head) =>
+    Array.from({ length: n }, (_, i) => {
+      const features = [i * width + head * d_k, i * width + (head + 1) * d_k];
+      const row = all.subarray((head * n + i) * n, (head * n + i + 1) * n);
+      const seen = causal ? row.subarray(0, i + 1) : row;
+      addProduct(seen, query.subarray(...features), keys, head * d_k * n, n);
+      for (let j = 0; j < seen.length; j++) seen[j] /= Math.sqrt(d_k);
+      softmaxInPlace(seen);
+      addProduct(merged.subarray(...features), row, value, head * d_k, width);
+      return row;
+    }));
+  return { weights, merged };
+});
+
+// (n, columns): what W_o makes of these heads' features, its first columns, on top of `bias`.
+function mix({ tensors, num_heads, causal }, heads, columns, bias) {
+  const { merged } = attended(tensors, num_heads, causal);
+  const [n, width] = tensors.query.shape;
+  const { W_o } = tensorsOf(tensors);
+  const d_k = width / num_heads;
+  return Array.from({ length: n }, (_, i) => {
+    const out = bias ? bias.slice(0, columns) : new Float64Array(columns);
+    for (const head of heads) {
+      const features = merged.subarray(i * width + head * d_k, i * width + (head + 1) * d_k);
+      addProduct(out, features, W_o, head * d_k * width, width);
+    }
+    return out;
   });
 }
 
-// The weighted values of all heads side by side, (n, d_model).
-function gather(state, weights, d_k) {
-  const values = weights.map((_, head) => slices(tensorsOf(state).value, head, d_k));
-  return weights[0].map((_, i) =>
-    weights.flatMap((rows, head) => {
-      const sum = new Array(d_k).fill(0);
-      rows[i].forEach((weight, j) => {
-        for (let d = 0; d < d_k; d++) sum[d] += weight * values[head][j][d];
-      });
-      return sum;
-    }),
-  );
+const headsOf = ({ num_heads }) => Array.from({ length: num_heads }, (_, head) => head);
+
+// A head that is off adds nothing, the bias stays.
+function outputOf(state, columns) {
+  const on = headsOf(state).filter((head) => !state.off.includes(head));
+  return mix(state, on, columns, tensorsOf(state.tensors).b_o);
 }
 
-// W_o over the heads that are on: a head that is off adds nothing, the bias stays.
-function mix(state, merged, d_k, off) {
-  const { W_o, b_o } = tensorsOf(state);
-  const width = W_o.shape[1];
-  return merged.map((row) => {
-    const sum = Float64Array.from(b_o.values);
-    row.forEach((feature, d) => {
-      if (off.includes(Math.floor(d / d_k))) return;
-      for (let o = 0; o < width; o++) sum[o] += feature * W_o.values[d * width + o];
-    });
-    return Array.from(sum);
-  });
-}
+const size = (vector) => Math.sqrt(vector.reduce((sum, part) => sum + part * part, 0));
+
+// The length of the whole output at each token, which no switch of a head changes.
+const lengths = kept((tensors, num_heads, causal) => {
+  const state = { tensors, num_heads, causal };
+  return mix(state, headsOf(state), tensors.query.shape[1], tensorsOf(tensors).b_o).map(size);
+});
+
+// How long what the heads that are off would add is, as a share of the whole output.
+const changed = kept((tensors, num_heads, causal, off) => {
+  const state = { tensors, num_heads, causal, off };
+  if (!present(state).length) return new Float64Array(tensors.query.shape[0]);
+  const all = lengths(tensors, num_heads, causal);
+  return mix(state, present(state), tensors.query.shape[1], null).map((lost, i) => size(lost) / all[i]);
+});
 
 // -- in words ---------------------------------------------------------------------------
 
@@ -167,7 +213,7 @@ export function tables(numbers, state, t) {
     },
     {
       title: t("output"),
-      columns: [t("token"), t("change"), ...numbers.output[0].map((_, o) => String(o))],
+      columns: [t("token"), t("change"), ...Array.from(numbers.output[0], (_, o) => String(o))],
       rows: numbers.output.map((row, i) => [tokens[i], numbers.change[i], ...row]),
     },
   ];
@@ -281,11 +327,11 @@ function cross(pen, x, y, width, height, colours) {
 class HeadGrid extends Surface {
   constructor(ui, { label, height, onHead, onSwitch }) {
     super(ui, label, height, (...all) => this.drawGrid(...all));
-    Object.assign(this, { onHead, onSwitch, ramp: Array.from({ length: 256 }, (_, k) => point(colourAt(k / 255))) });
+    Object.assign(this, { onHead, onSwitch, sheet: null });
     const { canvas } = this;
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
-    ui.listen(canvas, "keydown", (event) => this.take(event));
+    ui.keys(canvas, (event) => this.take(event));
     ui.listen(canvas, "click", ({ offsetX, offsetY }) => {
       const { columns, tile, tall, count } = this.grid ?? {};
       const [row, column] = [Math.floor(offsetY / tall), Math.floor(offsetX / tile)];
@@ -319,12 +365,16 @@ class HeadGrid extends Surface {
     if (!maps) return wrapped(pen, text, width, this.em, colours);
     this.grid = tiled(maps.length, width, height, this.em);
     const { columns, tile, tall, title, count } = this.grid;
-    const side = Math.max(tile - 0.3 * this.em, 1);
+    const side = Math.max(tile - 0.3 * this.em, 4);
+    this.paintSheet(maps, causal, colours);
+    const { picture, across } = this.sheet;
+    const n = maps[0].length;
     pen.imageSmoothingEnabled = false;
     for (let k = 0; k < count; k++) {
       const [x, y] = [(k % columns) * tile + 3, Math.floor(k / columns) * tall + title];
+      const from = [(k % across) * n, Math.floor(k / across) * n, n, n];
       pen.globalAlpha = off.includes(k) ? 0.25 : 1;
-      pen.drawImage(this.small(maps[k], causal, colours), x, y, side - 3, side - 3);
+      pen.drawImage(picture, ...from, x, y, side - 3, side - 3);
       pen.globalAlpha = 1;
       if (off.includes(k)) cross(pen, x, y, side - 3, side - 3, colours);
       if (title) this.write(k, x, y, tile, off.includes(k), colours);
@@ -339,22 +389,25 @@ class HeadGrid extends Surface {
     pen.fillText(this.ui.t(off ? "head_off" : "head_on", { head: k }), x, y - 0.8 * this.em, tile - 4);
   }
 
-  // A map of one pixel a cell, which the canvas then enlarges: 16 maps of 128² take a moment.
-  small(rows, causal, colours) {
-    const n = rows.length;
-    const image = new ImageData(n, n);
+  // All maps in one image, a pixel a cell, made anew only for other maps or another theme.
+  paintSheet(maps, causal, colours) {
+    if (this.sheet?.maps === maps && this.sheet.colours === colours) return;
+    const { pixels } = ramp();
+    const hidden = pixelOf([1, 3, 5].map((at) => parseInt(colours.faint.slice(at, at + 2), 16)));
+    const across = Math.ceil(Math.sqrt(maps.length));
+    const n = maps[0].length;
+    const image = new ImageData(across * n, Math.ceil(maps.length / across) * n);
     const points = new Uint32Array(image.data.buffer);
-    const hidden = point([1, 3, 5].map((at) => parseInt(colours.faint.slice(at, at + 2), 16)));
-    rows.forEach((row, i) => row.forEach((weight, j) => {
-      const shown = causal && j > i ? hidden : this.ramp[Math.round(255 * weight)];
-      points[i * n + j] = shown ?? hidden;
+    maps.forEach((rows, k) => rows.forEach((row, i) => {
+      const from = (Math.floor(k / across) * n + i) * across * n + (k % across) * n;
+      for (let j = 0; j < n; j++) {
+        const unseen = Number.isNaN(row[j]) || (causal && j > i);
+        points[from + j] = unseen ? hidden : pixels[stepOf(row[j], [0, 1])];
+      }
     }));
-    return canvasOf(image);
+    this.sheet = { maps, colours, across, picture: canvasOf(image) };
   }
 }
-
-// A colour as the four bytes of an image: the order of all processors that run browsers.
-const point = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 // As many columns as make the tiles largest; titles where there is room for them.
 function tiled(count, width, height, em) {
@@ -389,7 +442,7 @@ export function view(ui) {
   const [table, charge] = bill(ui);
   const strip = new Surface(ui, t("strip"), 2.4, (pen, width, height, colours) =>
     drawStrip(pen, width, height, colours, strip.em, ui));
-  const source = make("p", { textContent: t(`source_${ui.state.source}`, { d_model: ui.state.d_model }) });
+  const source = make("p");
   const facts = ui.row(ui.group(t("costs"), table), ui.group(t("example"), source));
   facts.style.alignItems = "start";
   // room for the longest caption, so that no step moves the page
@@ -401,27 +454,31 @@ export function view(ui) {
   const change = new Plot(ui, { label: t("change"), y: { label: t("change"), low: 0 } });
   const output = new HeatMap(ui, {
     label: t("output"), rows: t("token"), height: 13,
-    columns: t(ui.state.d_model > SHOWN ? "first_features" : "feature", { count: SHOWN }),
+    columns: t("feature"),
   });
   const pictures = ui.row(ui.group(t("map"), map.element), ui.group(t("heads"), heads.grid.element));
   ui.body.append(
     ui.row(
-      ui.slider({ name: "num_heads", label: t("num_heads"), values: offered(ui.state), text: String }),
+      ui.slider({ name: "num_heads", label: t("num_heads"), values: offered, text: String }),
       ui.toggle({ name: "causal", label: t("causal") }),
     ),
     ui.group(t("strip"), strip.element), ui.group(t("path"), list),
     facts,
-    pictures, heads.buttons,
+    pictures, make("p", { textContent: t("hint") }), heads.buttons,
     ui.row(ui.group(t("change_title"), change.element), ui.group(t("output"), output.element)),
   );
   return (numbers, state) => {
     walk(numbers, state);
     charge(numbers, state);
     heads.follow(numbers, state);
+    source.textContent = t(`source_${state.source}`, { d_model: state.d_model });
+    output.columns = t(state.d_model > SHOWN ? "first_features" : "feature", { count: SHOWN });
     strip.label(stripText(numbers, state, t));
     showMaps(numbers, state, map, output, change);
   };
 }
+
+const larger = (most, x) => (Number.isFinite(x) ? Math.max(most, Math.abs(x)) : most);
 
 function stripText(numbers, state, t) {
   const word = numbers.left_over ? "strip_left" : "strip_label";
@@ -436,10 +493,10 @@ function showMaps(numbers, state, map, output, change) {
     seen: (i, j) => Boolean(numbers.weights) && (!causal || j <= i),
   });
   // of wide outputs the first features: the cells of all would be too small to see
-  const values = numbers.output?.map((row) => row.slice(0, SHOWN)) ?? blank;
-  const top = Math.max(0, ...values.flat().filter(Number.isFinite).map(Math.abs));
-  output.show({ values, rowLabels: tokens, diverging: true, limits: [-top, top], seen: () => Boolean(numbers.output) });
-  const ys = numbers.change ?? tokens.map(() => 0);
+  const values = numbers.weights ? outputOf(state, Math.min(state.d_model, SHOWN)) : blank;
+  const top = values.reduce((most, row) => row.reduce(larger, most), 0);
+  output.show({ values, rowLabels: tokens, diverging: true, limits: [-top, top], seen: () => Boolean(numbers.weights) });
+  const ys = Array.from(numbers.change ?? tokens, (share) => (numbers.change ? share : 0));
   change.show({ bars: [{ name: "", ys }], xLabels: tokens, y: { high: Math.max(1, ...ys.filter(Number.isFinite)) } });
 }
 
@@ -451,7 +508,7 @@ function switches(ui) {
     const { off } = ui.state;
     ui.set({ off: off.includes(head) ? off.filter((other) => other !== head) : [...off, head] });
   };
-  const others = () => Array.from({ length: ui.state.num_heads }, (_, k) => k).filter((k) => k !== now());
+  const others = () => headsOf(ui.state).filter((head) => head !== now());
   const grid = new HeadGrid(ui, {
     label: t("heads"), height: 20, onHead: (head) => ui.set({ head }), onSwitch: flip,
   });

@@ -40,7 +40,7 @@ export class NumberGrid {
     this.table.setAttribute("aria-label", title);
     this.element = make("div", { className: "grid-frame" });
     this.element.append(this.table);
-    ui.listen(this.table, "keydown", (event) => this.key(event));
+    ui.keys(this.table, (event) => this.key(event));
     ui.listen(this.table, "click", ({ target }) => this.clicked(target.closest("td")));
   }
 
@@ -127,7 +127,7 @@ export class NumberGrid {
       if (take && typedText !== before) this.edit(i, j, typedText);
       this.ui.redraw();
     };
-    this.ui.listen(input, "keydown", (event) => {
+    this.ui.keys(input, (event) => {
       if (event.key !== "Enter" && event.key !== "Escape") return;
       event.preventDefault();
       leave(event.key === "Enter", true);

@@ -1,6 +1,6 @@
 // PositionExplorer: four ways to tell attention where a token stands, and a token to move.
 
-import { cut, dot, normals, show, softmax, toNumbers } from "./core.mjs";
+import { cut, dot, kept, normals, show, softmax, toNumbers } from "./core.mjs";
 import { HeatMap, Plot, Surface, outline, shorten } from "./charts.mjs";
 
 const KINDS = ["sinusoidal", "learned", "rope", "alibi"];
@@ -20,17 +20,17 @@ function vectors(seed, rows) {
 }
 
 // The same word has the same vector: half its own, and a whole that all words share.
-function content({ x, tokens, d_model }) {
+const content = kept((x, tokens, d_model) => {
   if (x) return toNumbers(x);
   const [common, ...own] = vectors(0, tokens.length + 1);
   return tokens.map((word) => {
     const mine = own[tokens.indexOf(word)];
     return Array.from({ length: d_model }, (_, d) => common[d] + 0.5 * mine[d]);
   });
-}
+});
 
 // Drawn as large as the sinusoids are on average, as before any training.
-const learned = ({ table, d_model, max_len }) =>
+const learned = (table, d_model, max_len) =>
   table
     ? toNumbers(table)
     : vectors(1, LONGEST).slice(0, max_len).map((row) => row.slice(0, d_model).map((z) => z * Math.SQRT1_2));
@@ -79,23 +79,22 @@ export function slopes(num_heads) {
   return [...sequence, ...between].slice(0, num_heads);
 }
 
-const angle = (place, d, { base, d_model }) => place * base ** (-(d - (d % 2)) / d_model);
+const encodingsOf = ({ kind, n, d_model, base, head, num_heads, max_len, table }) =>
+  encodings(kind, n, d_model, base, slopes(num_heads)[head], max_len, table);
 
-function encodings(state) {
-  const { kind, n, d_model, head, num_heads, max_len } = state;
+// A token that moves leaves the table as it is.
+const encodings = kept((kind, n, d_model, base, slope, max_len, table) => {
   const rows = (cell, width = d_model) =>
     Array.from({ length: n }, (_, place) => Array.from({ length: width }, (_, d) => cell(place, d)));
   if (kind === "learned") {
-    const table = learned(state);
-    return rows((place, d) => (place < max_len ? table[place][d] : NaN));
+    const known = learned(table, d_model, max_len);
+    return rows((place, d) => (place < max_len ? known[place][d] : NaN));
   }
-  if (kind === "alibi") {
-    const slope = slopes(num_heads)[head];
-    return rows((i, j) => -slope * Math.abs(i - j), n);
-  }
+  if (kind === "alibi") return rows((i, j) => -slope * Math.abs(i - j), n);
   const waves = kind === "sinusoidal" ? [Math.sin, Math.cos] : [Math.cos, Math.sin];
-  return rows((place, d) => waves[d % 2](angle(place, d, state)));
-}
+  const turns = Array.from({ length: d_model }, (_, d) => base ** (-(d - (d % 2)) / d_model));
+  return rows((place, d) => waves[d % 2](place * turns[d]));
+});
 
 // The dimension whose wave is shown, and the other of its pair; a smaller d_model keeps both.
 function shownPair({ dimension, d_model }) {
@@ -108,12 +107,13 @@ const shownHeads = ({ head, num_heads }) => [head, 0, num_heads - 1];
 /** The table of positions, two of its waves, similarity from here and from before, attention. */
 export function compute(state) {
   const { kind, position, places, token, num_heads, n } = state;
-  const table = encodings(state);
+  const table = encodingsOf(state);
   const home = places[token];
   const now = standing(state);
   const column = (d) => table.map((row) => row[d]);
   // the slope of every head, over the positions that the chosen token looks at
-  const biases = (h) => table.map((_, j) => -slopes(num_heads)[h] * Math.abs(position - j));
+  const slope = slopes(num_heads);
+  const biases = (h) => table.map((_, j) => -slope[h] * Math.abs(position - j));
   const waves = kind === "alibi" ? shownHeads(state).map(biases) : shownPair(state).map(column);
   return {
     home, now, table, waves,
@@ -131,15 +131,17 @@ export function compute(state) {
 // turned to both; for ALiBi what is added to the score.
 function similarity(table, from, { kind }) {
   if (kind === "alibi") return table[from];
-  const length = (row) => Math.sqrt(dot(row, row));
-  return table.map((row) => dot(table[from], row) / (length(table[from]) * length(row)));
+  const length = lengths(table);
+  return table.map((row, j) => dot(table[from], row) / (length[from] * length[j]));
 }
+
+const lengths = kept((table) => table.map((row) => Math.sqrt(dot(row, row))));
 
 // The weights of the chosen token over all tokens; without places, by what they are alone.
 function attend(state, places, table) {
   const { kind, token, d_model, num_heads, head, max_len } = state;
   if (places && kind === "learned" && places.some((place) => place >= max_len)) return places.map(() => NaN);
-  const x = content(state);
+  const x = content(state.x, state.tokens, d_model);
   const put = places ? x.map((vector, k) => withPlace(vector, places[k], table, state)) : x;
   const slope = slopes(num_heads)[head];
   const bias = (k) => (places && kind === "alibi" ? -slope * Math.abs(places[token] - places[k]) : 0);
@@ -229,7 +231,7 @@ class TokenLine extends Surface {
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
     canvas.style.touchAction = "pan-y"; // a finger that goes sideways drags
-    ui.listen(canvas, "keydown", (event) => this.take(event));
+    ui.keys(canvas, (event) => this.take(event));
     ui.listen(canvas, "pointerdown", (event) => this.grasp(event));
     ui.listen(canvas, "pointermove", (event) => {
       if (canvas.hasPointerCapture(event.pointerId)) this.moveTo(this.placeAt(event.offsetX));
@@ -471,7 +473,7 @@ function tablePanel(ui, panel) {
     const { kind, position, n } = state;
     map.name = t(`table_${kind}`);
     map.columns = t(kind === "alibi" ? "key_position" : "dimension");
-    const top = Math.max(0, ...table.flat().filter(Number.isFinite).map(Math.abs)) || 1;
+    const top = largestIn(table) || 1;
     map.show({
       values: table, diverging: true, limits: [-top, top], legend: true,
       seen: (i, j) => !Number.isNaN(table[i][j]),
@@ -479,6 +481,9 @@ function tablePanel(ui, panel) {
     });
   });
 }
+
+const largestIn = kept((table) =>
+  table.reduce((most, row) => row.reduce((top, x) => (Number.isFinite(x) ? Math.max(top, Math.abs(x)) : top), most), 0));
 
 const pairOf = (numbers, state, t) => [t("at_now", { position: state.position }), t("at_home", { home: numbers.home })];
 

@@ -317,7 +317,7 @@ function stepSlider(ui, forward, back) {
     ArrowRight: forward, ArrowUp: forward, ArrowLeft: back, ArrowDown: back,
     PageDown: () => changeStage(ui, 1), PageUp: () => changeStage(ui, -1),
   };
-  ui.listen(slider, "keydown", (event) => {
+  ui.keys(slider, (event) => {
     if (!moves[event.key]) return;
     event.preventDefault();
     moves[event.key]();
@@ -508,7 +508,7 @@ function questionPane(ui) {
     ui.set(changesTo(focus));
   };
   const button = ui.button(t("judge"), judge);
-  ui.listen(input, "keydown", (event) => event.key === "Enter" && judge());
+  ui.keys(input, (event) => event.key === "Enter" && judge());
   const element = make("div", { className: "asked" });
   element.append(ui.row(label, button), verdict);
   const draw = (numbers, state, focus) => {

@@ -7,6 +7,7 @@ come, so that nothing piles up, and a kernel that has died is noticed at once.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 
 from attn_course.grading.sandbox import Sandbox
-from attn_course.grading.wire import MAX_CHARACTERS
+from attn_course.grading.wire import MAX_CHARACTERS, MAX_ITEMS
 
 OUTPUT_LIMIT = 2**22
 """Characters that one cell may put out; more ends the kernel."""
@@ -25,12 +26,23 @@ OUTPUT_LIMIT = 2**22
 EXCERPT = 2000
 """Characters of a cell's output that are kept."""
 
-READY_SECONDS = 60.0
+READY_SECONDS = 120.0
 SOME_TASKS = 6
 """Threads that a kernel may have gained without anybody meaning harm."""
 
+CHANNELS = {
+    "shell": (2**20, 50),
+    "stdin": (2 * MAX_CHARACTERS, 4),
+    "iopub": (4 * OUTPUT_LIMIT, 100),
+}
+"""Bytes of a part of a message, and messages that may wait to be read, on each channel."""
+
+MARKS = 40 * MAX_ITEMS
+"""Brackets and commas of one message: more would be slow to read, and large when read."""
+
 _LOOK = 0.2
 _MOST_GARBAGE = 1000
+_MOST_BESIDE = 2**17  # bytes of a message's headers and signature
 
 
 class KernelGone(BaseException):
@@ -62,21 +74,22 @@ class Kernel:
         self.error: dict[str, Any] | None = None
         self._written = 0
         self._garbage = 0
-        self._looked = 0.0
         self._replies: set[str] = set()
         self._inputs: deque[str] = deque()
         self._published: deque[dict[str, Any]] = deque()
         self._sandbox = start()
         self._context = zmq.Context()
-        # a message that is larger is not even received
-        self._context.setsockopt(zmq.MAXMSGSIZE, 2 * MAX_CHARACTERS)
         self._context.setsockopt(zmq.LINGER, 0)
+        # the sockets lie where the kernel can replace them: nothing is opened a second time
+        self._context.setsockopt(zmq.RECONNECT_IVL, -1)
+        self._stopped = threading.Event()
         try:
             self._connect()
         except BaseException:
             self.stop()
             raise
         self._tasks = self._sandbox.tasks()
+        threading.Thread(target=self._watch, daemon=True).start()
 
     # -- what nbval uses ----------------------------------------------------------------------
 
@@ -128,6 +141,7 @@ class Kernel:
 
     def stop(self) -> None:
         """End the kernel and remove what it left."""
+        self._stopped.set()
         self._sandbox.kill()
         client = getattr(self, "_client", None)
         if client is not None:
@@ -179,14 +193,22 @@ class Kernel:
     def _connect(self) -> None:
         self._client = BlockingKernelClient(context=self._context)
         self._client.load_connection_info(self._sandbox.connection)  # type: ignore[arg-type]
-        self._client.start_channels(hb=False, control=False)
-        self._channels = {
-            self._client.shell_channel.socket: self._take_reply,
-            self._client.stdin_channel.socket: self._take_input,
-            self._client.iopub_channel.socket: self._take_published,
+        take = {
+            "shell": self._take_reply,
+            "stdin": self._take_input,
+            "iopub": self._take_published,
         }
+        self._channels: dict[zmq.Socket, Callable[[dict[str, Any]], None]] = {}
+        self._ends: set[zmq.Socket] = set()
         self._poller = zmq.Poller()
-        for socket in self._channels:
+        for name, (size, waiting) in CHANNELS.items():
+            self._context.setsockopt(zmq.MAXMSGSIZE, size)
+            self._context.setsockopt(zmq.RCVHWM, waiting)
+            socket = getattr(self._client, f"{name}_channel").socket  # opened when asked for
+            self._channels[socket] = take[name]
+            self._ends.add(socket.get_monitor_socket(zmq.EVENT_DISCONNECTED))
+        self._client.start_channels(hb=False, control=False)
+        for socket in (*self._channels, *self._ends):
             self._poller.register(socket, zmq.POLLIN)
         end = time.monotonic() + READY_SECONDS
         while time.monotonic() < end:
@@ -204,17 +226,32 @@ class Kernel:
         now = time.monotonic()
         if now >= self.deadline:
             self.end("timeout", "the time for the whole notebook was used up")
-        elif now - self._looked > _LOOK:
-            self._looked = now
-            self._look_at_sandbox()
         if self.gone is not None:
             raise self.gone
         wait = max(0.0, min(end, self.deadline, now + _LOOK) - now)
         ready = self._poller.poll(int(wait * 1000) + 1)
         for socket, _ in ready:
-            self._receive(socket)
+            if socket in self._ends:
+                self._hung_up()
+            else:
+                self._receive(socket)
         if not ready and time.monotonic() >= end:
             raise Empty
+
+    def _hung_up(self) -> None:
+        """A connection has ended: with the kernel, or by a message larger than any may be."""
+        end = time.monotonic() + 2.0
+        while self._sandbox.alive() and time.monotonic() < end:
+            time.sleep(0.01)
+        self._look_at_sandbox()
+        if self.gone is None:
+            self.end("killed", "it broke off the line, or sent more than fits into a message")
+        raise self.gone
+
+    def _watch(self) -> None:
+        """Look at the sandbox also while nobody waits for it, but computes."""
+        while not self._stopped.wait(_LOOK) and self.gone is None:
+            self._look_at_sandbox()
 
     def _look_at_sandbox(self) -> None:
         if not self._sandbox.alive():
@@ -232,6 +269,7 @@ class Kernel:
                 return
             try:
                 _, parts = session.feed_identities(parts)
+                _measure(parts)
                 message = session.deserialize(parts)
                 self._channels[socket](message)
             except Exception:  # not signed, no JSON, no message: whoever sent it may have it back
@@ -259,3 +297,11 @@ class Kernel:
         elif kind == "error":
             self.error = content
         self._published.append(message)
+
+
+def _measure(parts: list[bytes]) -> None:
+    """Raise ValueError for a message that would be large, or slow, to read."""
+    _signature, *headers, content = parts[:5]
+    marks = sum(map(content.count, (b"[", b"{", b",")))
+    if sum(map(len, headers)) > _MOST_BESIDE or marks > MARKS:
+        raise ValueError("a message that is too much")

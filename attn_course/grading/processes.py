@@ -1,67 +1,77 @@
-"""What a process and its descendants hold, memory and threads, read from /proc."""
+"""What processes hold, memory and threads, read from a /proc: this machine's or a sandbox's."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import dataclass
 from pathlib import Path
 
-_PROC = Path("/proc")
+PROC = Path("/proc")
 
 
-def tree_memory_mb(pid: int, enough: float) -> float:
-    """Memory of a process and all its descendants, in MiB; 0 where there is no /proc.
+@dataclass(frozen=True)
+class Processes:
+    """Some processes, as they are listed in `proc`."""
 
-    Up to `enough` it is an upper bound; beyond, pages that several processes share after a fork
-    are counted once, which takes longer to read.
-    """
-    tree = _tree(pid)
-    bound = sum(_kb(p, "status", ("RssAnon:", "RssShmem:")) for p in tree) / 1024
-    if bound <= enough:
-        return bound
-    exact = sum(_kb(p, "smaps_rollup", ("Pss_Anon:", "Pss_Shmem:")) for p in tree) / 1024
-    return exact or bound
+    pids: Collection[int]
+    proc: Path = PROC
+
+    def memory_mb(self, enough: float) -> float:
+        """The memory that they hold together, in MiB; 0 where there is no /proc.
+
+        Up to `enough` it is an upper bound; beyond, pages that several processes share after a
+        fork are counted once, which takes longer to read.
+        """
+        bound = self._sum("status", "RssAnon:", "RssShmem:") / 1024
+        if bound <= enough:
+            return bound
+        return self._sum("smaps_rollup", "Pss_Anon:", "Pss_Shmem:") / 1024 or bound
+
+    def tasks(self) -> int:
+        """How many threads they have together."""
+        return self._sum("status", "Threads:")
+
+    def _sum(self, file: str, *names: str) -> int:
+        return sum(self._numbers(pid, file, names) for pid in self.pids)
+
+    def _numbers(self, pid: int, file: str, names: tuple[str, ...]) -> int:
+        """The numbers behind names in one of a process's files; 0 if it has ended."""
+        try:
+            text = (self.proc / str(pid) / file).read_text(errors="replace")
+        except OSError:
+            return 0
+        return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(names))
 
 
-def tree_tasks(pid: int) -> int:
-    """How many threads a process and its descendants have together."""
-    return sum(_number(p, "status", "Threads:") for p in _tree(pid))
+def all_in(proc: Path) -> Processes:
+    """All processes that a /proc lists: in a sandbox with its own, those of the sandbox."""
+    try:
+        return Processes(
+            [int(entry.name) for entry in proc.iterdir() if entry.name.isdigit()], proc
+        )
+    except OSError:
+        return Processes((), proc)
 
 
-def _tree(pid: int) -> set[int]:
+def tree(pid: int) -> Processes:
+    """A process and all that it has started, directly or not."""
     parents = _parents()
-    tree, waiting = set[int](), [pid]
+    found, waiting = set[int](), [pid]
     while waiting:
         current = waiting.pop()
-        tree.add(current)
+        found.add(current)
         waiting += [child for child, parent in parents.items() if parent == current]
-    return tree
+    return Processes(found)
 
 
 def _parents() -> dict[int, int]:
     """The parent of every process that can be seen."""
     found = {}
-    try:
-        entries = list(_PROC.iterdir())
-    except OSError:
-        return found
-    for entry in entries:
-        if entry.name.isdigit():
-            try:
-                # the name, in brackets, may hold anything; what follows the last one is numbers
-                fields = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
-                found[int(entry.name)] = int(fields[1])
-            except (OSError, IndexError, ValueError):
-                continue  # it has ended meanwhile
+    for pid in all_in(PROC).pids:
+        try:
+            # the name, in brackets, may hold anything; what follows the last one is numbers
+            stat = (PROC / str(pid) / "stat").read_text(errors="replace")
+            found[pid] = int(stat.rpartition(")")[2].split()[1])
+        except (OSError, IndexError, ValueError):
+            continue  # it has ended meanwhile
     return found
-
-
-def _kb(pid: int, file: str, wanted: tuple[str, ...]) -> int:
-    return sum(_number(pid, file, name) for name in wanted)
-
-
-def _number(pid: int, file: str, name: str) -> int:
-    """The number behind a name in one of a process's files; 0 if it has ended."""
-    try:
-        text = (_PROC / str(pid) / file).read_text(errors="replace")
-    except OSError:
-        return 0
-    return sum(int(line.split()[1]) for line in text.splitlines() if line.startswith(name))

@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.grading.mounts import course_places, folders_above, python_places, system_mounts
-from attn_course.grading.processes import tree_memory_mb, tree_tasks
+from attn_course.grading.processes import Processes, all_in, tree
 
 KINDS = ("bubblewrap", "docker", "podman", "none")
 
@@ -35,7 +36,7 @@ SOCKETS = "/run/kernel/s"
 FIRST_UID = 1_800_000_000
 """Root's sandboxes run as users of their own, numbered from here; nobody else has such numbers."""
 
-START_SECONDS = 60.0
+START_SECONDS = 120.0
 END_SECONDS = 10.0
 
 
@@ -103,11 +104,17 @@ class Sandbox:
 
     def memory_mb(self) -> float:
         """The memory that all processes in the sandbox hold together, shared pages once each."""
-        return tree_memory_mb(self._process.pid, self.limits.memory_mb)
+        return self._processes().memory_mb(self.limits.memory_mb)
 
     def tasks(self) -> int:
         """How many threads all its processes have together."""
-        return tree_tasks(self._process.pid)
+        return self._processes().tasks()
+
+    def _processes(self) -> Processes:
+        if self.kind == "bubblewrap":
+            # the sandbox's own list: short, and complete however they were started
+            return all_in(Path(f"/proc/{self._init}/root/proc"))
+        return tree(self._process.pid)
 
     def death(self) -> str:
         """Why it is not alive, in words; for a kernel that is still there, an empty text."""
@@ -182,7 +189,7 @@ class Sandbox:
     def _await_sockets(self) -> None:
         end = time.monotonic() + START_SECONDS
         sockets = [Path(f"{self._seen_from_outside()}-{k}") for k in range(1, 6)]
-        while not all(_exists(socket) for socket in sockets):
+        while not all(map(_listens, sockets)):
             if not self.alive() or time.monotonic() > end:
                 raise SandboxError(f"the kernel did not start: {self.death()} {self.log()}")
             time.sleep(0.01)
@@ -374,11 +381,12 @@ def _own_uid() -> int:
     return FIRST_UID + 16 * os.getpid() + next(_started) % 16
 
 
-def _exists(socket: Path) -> bool:
-    try:
-        return socket.exists()
-    except OSError:
-        return False
+def _listens(place: Path) -> bool:
+    """Whether a connection to this socket would be taken."""
+    with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(OSError):
+        probe.connect(str(place))
+        return True
+    return False
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

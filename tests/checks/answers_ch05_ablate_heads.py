@@ -110,7 +110,7 @@ WRONG = {
     "ablate_heads": [
         (in_place, "in-place", "Return a copy"),
         (rows_for_columns, "outputs-for-heads", "columns"),
-        (without_no_grad, None, "RuntimeError"),
+        (without_no_grad, "leaf-in-place", "no_grad"),
         (fewer_heads, None, "lack what this head adds"),
         (an_output, None, "output"),
     ]

@@ -57,10 +57,17 @@ def chunks_unchecked(W_v, W_o, num_heads):
     return torch.stack([values @ outputs for values, outputs in pairs])
 
 
+def cut_as_nn_linear_stores(W_v, W_o, num_heads):
+    check_sizes(W_v, W_o, num_heads)
+    parts = zip(W_v.chunk(num_heads, dim=0), W_o.chunk(num_heads, dim=1), strict=False)
+    return torch.stack([values @ outputs for values, outputs in parts])
+
+
 RIGHT = {"fuse_value_output": [by_slices, by_chunks, by_bmm, by_one_einsum, by_masks]}
 WRONG = {
     "fuse_value_output": [
         (one_matrix, "heads-fused-together", "(h, d_in, d_out)"),
+        (cut_as_nn_linear_stores, "both-on-the-wrong-side", "columns of W_v"),
         (elementwise, None, "product"),
         (chunks_unchecked, "unfit-allowed", "ValueError"),
     ]

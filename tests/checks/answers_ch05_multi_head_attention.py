@@ -174,7 +174,48 @@ class EightFeatures(Parts):
         return self.W_o(merge_heads(weights @ v)), weights
 
 
-RIGHT = {"MultiHeadAttention": [ByHand, HeadByHead, SumOverSlicesOfWo, OneTallMatrix, WithOptions]}
+class ScoresForWeights(Parts):
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (
+            split_heads(W(x), self.h)
+            for W, x in ((self.W_q, query), (self.W_k, key), (self.W_v, value))
+        )
+        mask = None if mask is None else lift_mask(mask)
+        output, _ = scaled_dot_product_attention(q, k, v, mask)
+        return self.W_o(merge_heads(output)), q @ k.mT / math.sqrt(self.d)
+
+
+class ReluAtTheEnd(ByHand):
+    def forward(self, query, key, value, mask=None):
+        output, weights = super().forward(query, key, value, mask)
+        return torch.relu(output), weights
+
+
+class CleansWeights(Parts):
+    """Minus infinity and nan_to_num on the weights: the gradient stays clean as well."""
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (
+            split_heads(W(x), self.h)
+            for W, x in ((self.W_q, query), (self.W_k, key), (self.W_v, value))
+        )
+        scores = q @ k.mT / math.sqrt(self.d)
+        if mask is not None:
+            scores = scores.masked_fill(~lift_mask(mask), -math.inf)
+        weights = torch.nan_to_num(scores.softmax(-1))
+        return self.W_o(merge_heads(weights @ v)), weights
+
+
+RIGHT = {
+    "MultiHeadAttention": [
+        CleansWeights,
+        ByHand,
+        HeadByHead,
+        SumOverSlicesOfWo,
+        OneTallMatrix,
+        WithOptions,
+    ]
+}
 WRONG = {
     "MultiHeadAttention": [
         (Textbook, "mask-unsqueezed", "(i, j) becomes (i, 1, j)"),
@@ -185,5 +226,7 @@ WRONG = {
         (AssertsItsWidth, "asserted", "ValueError"),
         (MaskOfHeads, "mask-of-heads", "(b, i, j)"),
         (EightFeatures, "fixed-scale", "divided by 8"),
+        (ScoresForWeights, "other-weights", "after the softmax"),
+        (ReluAtTheEnd, "not-linear-at-the-end", "Yours:"),
     ]
 }

@@ -92,6 +92,12 @@ def a_layer(x, num_heads):
     return split_heads(nn.LayerNorm(x.shape[-1]).to(x.dtype)(x), num_heads)
 
 
+def returns_its_error(x, num_heads):
+    if x.shape[-1] % num_heads:
+        return ValueError(f"{x.shape[-1]} / {num_heads}")
+    return split_heads(x, num_heads)
+
+
 RIGHT = {
     "split_heads": [
         by_view,
@@ -109,6 +115,7 @@ WRONG = {
         (in_float32, None, "coarser"),
         (left_to_einops, "shape-error", "ValueError"),
         (refuses_with_a_type_error, None, "TypeError"),
+        (returns_its_error, None, "it is returned"),
         (through_numpy, "no-gradient", "trained"),
         (scaled, None, "times what is expected"),
         (a_layer, None, "head m should get the features"),

@@ -13,7 +13,7 @@ import pytest
 from attn_course.checks import get
 from attn_course.grading import execute as execution
 from attn_course.grading.execute import execute
-from attn_course.grading.processes import _tree
+from attn_course.grading.processes import tree
 from attn_course.grading.records import Cell, Problem, Rebuilt, Settings
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
@@ -191,7 +191,7 @@ def test_nothing_is_left_running_when_the_grader_is_killed():
 
 def kernels_below(pid):
     """The processes below a process that run a kernel's launcher."""
-    return [child for child in _tree(pid) if runs_kernel(child)]
+    return [child for child in tree(pid).pids if runs_kernel(child)]
 
 
 def runs_kernel(pid):

@@ -10,7 +10,7 @@ import pytest
 from attn_course.grading import sandbox
 from attn_course.grading.edition import edition
 from attn_course.grading.kernel import Kernel, KernelGone
-from attn_course.grading.processes import tree_memory_mb, tree_tasks
+from attn_course.grading.processes import tree
 from attn_course.grading.sandbox import Limits, Sandbox, SandboxError
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
@@ -155,8 +155,8 @@ def test_a_dead_kernel_is_noticed_at_once():
 def test_memory_and_threads_of_descendants_count():
     sleeper = subprocess.Popen([sys.executable, "-c", "x = b'x' * 2**26; input()"], stdin=-1)
     try:
-        assert tree_tasks(os.getpid()) >= 2
-        assert tree_memory_mb(os.getpid(), 0) > 10
+        assert tree(os.getpid()).tasks() >= 2
+        assert tree(os.getpid()).memory_mb(0) > 10
     finally:
         sleeper.kill()
         sleeper.wait()

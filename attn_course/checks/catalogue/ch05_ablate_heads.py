@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attn_course.checks.catalogue.ch05_multi_head_probes import IDENTITY, built
+from attn_course.checks.catalogue.ch05_multi_head_probes import IDENTITY, built, drawn
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal, tenths
 from attn_course.checks.refusals import refusal
 from attn_course.multihead import MultiHeadAttention, ablate_heads
@@ -19,7 +19,7 @@ INPUTS = ("x", "num_heads", "heads", "weights of the layer")
 # -- how an answer is called ------------------------------------------------------------------
 
 
-def ablated(answer: Answer, x: Tensor, num_heads: int, heads: list, weights: int | str) -> Any:
+def ablated(answer: Answer, x: Tensor, num_heads: int, heads: list, weights: str) -> Any:
     """What the returned layer makes of x, and what the given layer makes of it afterwards."""
     layer = built(MultiHeadAttention, x.shape[-1], num_heads, weights, x)
     found = answer(layer, heads)
@@ -41,7 +41,7 @@ def refused(answer: Answer, num_heads: int, heads: list) -> str:
 def draw_nothing(rng: Generator) -> Iterator[tuple]:
     """No head is silenced: everything stays."""
     yield tenths(rng, 1, 2, 2), 2, [], IDENTITY
-    yield normal(rng, 2, 3, 12), 4, [], 3
+    yield normal(rng, 2, 3, 12), 4, [], drawn(3)
 
 
 def draw_one(rng: Generator) -> Iterator[tuple]:
@@ -49,18 +49,18 @@ def draw_one(rng: Generator) -> Iterator[tuple]:
     yield tenths(rng, 1, 2, 2), 2, [1], IDENTITY
     yield tenths(rng, 1, 2, 4), 2, [0], IDENTITY
     for head in (0, 1, 3):
-        yield normal(rng, 2, 3, 12), 4, [head], 4
-    yield normal(rng, 2, 5, 9), 3, [2], 5
+        yield normal(rng, 2, 3, 12), 4, [head], drawn(4)
+    yield normal(rng, 2, 5, 9), 3, [2], drawn(5)
 
 
 def draw_several(rng: Generator) -> Iterator[tuple]:
     """Several heads, in any order, one of them named twice; all of them."""
     yield tenths(rng, 1, 2, 3), 3, [0, 2], IDENTITY
-    yield normal(rng, 2, 3, 20), 4, [3, 0], 6
-    yield normal(rng, 2, 3, 12), 6, [1, 4, 2], 7
-    yield normal(rng, 2, 3, 12), 3, [1, 1], 8
-    yield normal(rng, 2, 4, 12), 3, [0, 1, 2], 9
-    yield normal(rng, 2, 4, 6), 1, [0], 10
+    yield normal(rng, 2, 3, 20), 4, [3, 0], drawn(6)
+    yield normal(rng, 2, 3, 12), 6, [1, 4, 2], drawn(7)
+    yield normal(rng, 2, 3, 12), 3, [1, 1], drawn(8)
+    yield normal(rng, 2, 4, 12), 3, [0, 1, 2], drawn(9)
+    yield normal(rng, 2, 4, 6), 1, [0], drawn(10)
 
 
 def draw_missing(rng: Generator) -> Iterator[tuple]:
@@ -150,6 +150,24 @@ def spread(layer: Any, heads: list[int]) -> None:
     right(layer, heads)
     if heads and len(set(heads)) < layer.num_heads:
         layer.W_o.weight *= layer.num_heads / (layer.num_heads - len(set(heads)))
+
+
+def in_place_with_gradients(attention: Any, heads: list[int]) -> Any:
+    """Clears the columns of the copy, outside of `no_grad`."""
+    if any(not 0 <= m < attention.num_heads for m in heads):
+        raise ValueError(f"no heads {heads} among {attention.num_heads}")
+    layer = deepcopy(attention)
+    d = layer.W_o.in_features // layer.num_heads
+    for m in heads:
+        layer.W_o.weight[:, m * d : (m + 1) * d] = 0.0
+    return layer
+
+
+def all_in_place_with_gradients(attention: Any, heads: list[int]) -> Any:
+    """Clears all named columns at once, outside of `no_grad`; even when there are none."""
+    layer = in_place_with_gradients(attention, [])
+    columns(layer)[:, heads] = 0.0
+    return layer
 
 
 def unchecked(attention: Any, heads: list[int]) -> Any:
@@ -271,6 +289,14 @@ MISTAKES = (
         "The head's queries are cleared. It does not fall silent: scores of 0 make it attend to "
         "all tokens alike, and it passes on their mean.",
         checked(of_the_queries),
+    ),
+    Mistake(
+        "leaf-in-place",
+        "The weights are parameters, and PyTorch keeps account of what is done to them: nobody may "
+        "change one in place, unless it is told under `with torch.no_grad():` that this is no part "
+        "of what is trained.",
+        in_place_with_gradients,
+        also=(all_in_place_with_gradients,),
     ),
     Mistake(
         "others-scaled-up",

@@ -123,6 +123,12 @@ def chunked(W_v: Tensor, W_o: Tensor, num_heads: int) -> Tensor:
     return torch.stack([values @ outputs for values, outputs in pairs])
 
 
+def on_the_wrong_sides(W_v: Tensor, W_o: Tensor, num_heads: int) -> Tensor:
+    """Cuts the rows of W_v and the columns of W_o."""
+    pairs = zip(W_v.chunk(num_heads, dim=0), W_o.chunk(num_heads, dim=1), strict=False)
+    return torch.stack([values @ outputs for values, outputs in pairs])
+
+
 def as_it_comes(W_v: Tensor, W_o: Tensor, num_heads: int) -> Tensor:
     """Leaves it to PyTorch to complain."""
     return right(W_v, W_o, num_heads)
@@ -190,6 +196,12 @@ MISTAKES = (
                 W_v @ W_o.unflatten(1, (h, -1)).movedim(1, 0) if W_o.shape[1] % h == 0 else None
             )
         ),
+    ),
+    Mistake(
+        "both-on-the-wrong-side",
+        "W_v is cut along its rows and W_o along its columns, as nn.Linear stores them. Here both "
+        "are drawn (in, out): the head's part are d columns of W_v and d rows of W_o.",
+        checked(on_the_wrong_sides),
     ),
     Mistake(
         "heads-last",

@@ -44,7 +44,7 @@ EXERCISE = Exercise(
             "A single head should be attention between the projections: W_o(attention(W_q query, "
             "W_k key, W_v value)).",
             call=probes.attend,
-            diagnose=probes.read_scale,
+            diagnose=probes.read_attention,
         ),
         Stage(
             "heads",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.checks.catalogue import ch05_multi_head_versions as v
+from attn_course.checks.catalogue.ch05_multi_head_probes import OTHER_WEIGHTS
 from attn_course.checks.exercise import Mistake
 
 EXERCISES = ()
@@ -113,6 +114,15 @@ OF_RESULTS = (
         "pair-exchanged",
         "The pair is (weights, output). Asked for is (output, weights).",
         v.version(lambda layer, *inputs: v.right(layer, *inputs)[::-1]),
+    ),
+    Mistake(
+        "other-weights",
+        OTHER_WEIGHTS,
+        examples=(
+            v.reported(lambda q, k, weights: q @ k.mT / q.shape[-1] ** 0.5),
+            v.reported(lambda q, k, weights: weights.softmax(dim=-1)),
+            v.reported(lambda q, k, weights: weights.log()),
+        ),
     ),
     Mistake(
         "no-gradient",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from math import sqrt
 
+from torch import nn
+
 from attn_course.checks.catalogue import ch05_multi_head_versions as v
 from attn_course.checks.catalogue.ch05_multi_head_masks import OF_MASKS, OF_RESULTS
 from attn_course.checks.catalogue.ch05_multi_head_parts import OF_CHANCE, OF_PARTS
@@ -176,6 +178,17 @@ OF_ROLES = (
         also=(
             v.with_step(project=lambda linear, x: x @ linear.weight.T),
             v.with_step(out=lambda layer, x: x @ layer.W_o.weight.T),
+        ),
+    ),
+    Mistake(
+        "not-linear-at-the-end",
+        "Something that is not linear stands beside W_o, and changes or loses features below zero. "
+        "The output is W_o of the joined heads, and nothing more.",
+        v.with_step(out=lambda layer, x: layer.W_o(x).relu()),
+        also=(
+            v.with_step(out=lambda layer, x: nn.functional.gelu(layer.W_o(x))),
+            v.with_step(out=lambda layer, x: layer.W_o(x).tanh()),
+            v.with_step(out=lambda layer, x: layer.W_o(x.relu())),
         ),
     ),
     Mistake(

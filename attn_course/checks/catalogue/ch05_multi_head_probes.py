@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import sqrt
 from typing import Any
 
@@ -27,21 +28,29 @@ from attn_course.multihead import split_heads
 EXERCISES = ()
 
 ATTENDED = (Output("output", "b i d"), Output("weights", "b h i j"))
-IDENTITY = "identity"
-"""Weights that pass everything on, without biases: a probe that can be done on paper."""
+IDENTITY = "identity, no biases"
+"""Weights that pass everything on: a probe that can be done on paper."""
+
+DRAWN = "random, seed "
 
 # -- how an answer is called ------------------------------------------------------------------
 
 
-def built(answer: Answer, d_model: int, num_heads: int, weights: int | str, like: Tensor) -> Any:
+def drawn(seed: int) -> str:
+    """Random weights and biases, in words: a learner reads them beside the inputs."""
+    return f"{DRAWN}{seed}"
+
+
+def built(answer: Answer, d_model: int, num_heads: int, weights: str, like: Tensor) -> Any:
     """A layer of the learner's class, with weights (d_model, d_model) and biases by role.
 
-    weights: a seed, from which they are drawn, or IDENTITY.
+    weights: IDENTITY, or what `drawn` makes of a seed.
     """
     layer = answer(d_model, num_heads)
     if not isinstance(layer, nn.Module):
         raise TypeError(f"{type(layer).__name__} is no nn.Module: write a class that inherits it")
-    rng = torch.Generator().manual_seed(weights if isinstance(weights, int) else 0)
+    seed = 0 if weights == IDENTITY else int(weights.removeprefix(DRAWN))
+    rng = torch.Generator().manual_seed(seed)
     for role in ROLES:
         linear = getattr(layer, role, None)
         if not isinstance(linear, nn.Linear):
@@ -64,10 +73,10 @@ def parts(answer: Answer, d_model: int, num_heads: int) -> str:
     return ", ".join(f"{name} {shape}" for name, shape in found)
 
 
-def repeated(answer: Answer, x: Tensor, num_heads: int, weights: int | str) -> tuple:
+def repeated(answer: Answer, x: Tensor, num_heads: int, weights: str) -> tuple:
     """Whether two calls agree, in training and in evaluation, and whether the weights count."""
     layer = built(answer, x.shape[-1], num_heads, weights, x)
-    other = built(answer, x.shape[-1], num_heads, 1, x).eval()
+    other = built(answer, x.shape[-1], num_heads, drawn(1), x).eval()
 
     def output(layer: nn.Module) -> Any:
         return tensors_in(layer(x, x, x))[0]
@@ -79,7 +88,7 @@ def repeated(answer: Answer, x: Tensor, num_heads: int, weights: int | str) -> t
 
 
 def attend(
-    answer: Answer, query: Tensor, key: Tensor, value: Tensor, num_heads: int, weights: int | str
+    answer: Answer, query: Tensor, key: Tensor, value: Tensor, num_heads: int, weights: str
 ) -> Any:
     """One call without a mask."""
     return built(answer, query.shape[-1], num_heads, weights, query)(query, key, value)
@@ -92,7 +101,7 @@ def attend_masked(
     value: Tensor,
     mask: Tensor,
     num_heads: int,
-    weights: int | str,
+    weights: str,
 ) -> Any:
     """One call with a mask, after one without: neither a mask nor a length may be kept."""
     layer = built(answer, query.shape[-1], num_heads, weights, query)
@@ -101,7 +110,7 @@ def attend_masked(
 
 
 def attend_after_a_mask(
-    answer: Answer, query: Tensor, key: Tensor, value: Tensor, num_heads: int, weights: int | str
+    answer: Answer, query: Tensor, key: Tensor, value: Tensor, num_heads: int, weights: str
 ) -> Any:
     """One call without a mask, after one with."""
     layer = built(answer, query.shape[-1], num_heads, weights, query)
@@ -118,7 +127,7 @@ def gradients(
     value: Tensor,
     mask: Tensor,
     num_heads: int,
-    weights: int | str,
+    weights: str,
 ) -> Any:
     """The gradients of the sum of squares of the output: of the inputs and of all weights."""
     inputs = [x.clone().requires_grad_() for x in (query, key, value)]
@@ -138,14 +147,14 @@ def draw_sizes(rng: Generator) -> Iterator[tuple]:
 
 def draw_repeated(rng: Generator) -> Iterator[tuple]:
     """Enough tokens for a dropout of any size to show."""
-    yield normal(rng, 2, 12, 12), 3, 3
+    yield normal(rng, 2, 12, 12), 3, drawn(3)
 
 
 def draw_one_head(rng: Generator) -> Iterator[tuple]:
     """A single head: attention between projections."""
     yield tenths(rng, 1, 1, 2), tenths(rng, 1, 2, 2), tenths(rng, 1, 2, 2), 1, IDENTITY
-    yield normal(rng, 2, 3, 5), normal(rng, 2, 4, 5), normal(rng, 2, 4, 5), 1, 5
-    yield normal(rng, 3, 4, 5), normal(rng, 3, 2, 5), normal(rng, 3, 2, 5), 1, 6
+    yield normal(rng, 2, 3, 5), normal(rng, 2, 4, 5), normal(rng, 2, 4, 5), 1, drawn(5)
+    yield normal(rng, 3, 4, 5), normal(rng, 3, 2, 5), normal(rng, 3, 2, 5), 1, drawn(6)
 
 
 def draw_heads(rng: Generator) -> Iterator[tuple]:
@@ -154,16 +163,21 @@ def draw_heads(rng: Generator) -> Iterator[tuple]:
     yield x, x, x, 2, IDENTITY
     yield tenths(rng, 1, 1, 4), tenths(rng, 1, 2, 4), tenths(rng, 1, 2, 4), 2, IDENTITY
     yield normal(rng, 2, 3, 12), normal(rng, 2, 5, 12), normal(rng, 2, 5, 12), 4, IDENTITY
-    yield normal(rng, 2, 3, 20), normal(rng, 2, 6, 20), normal(rng, 2, 6, 20), 4, 7
-    yield normal(rng, 2, 3, 20).double(), *(normal(rng, 2, 6, 20).double() for _ in "kv"), 4, 7
+    yield normal(rng, 2, 3, 20), normal(rng, 2, 6, 20), normal(rng, 2, 6, 20), 4, drawn(7)
+    yield (
+        normal(rng, 2, 3, 20).double(),
+        *(normal(rng, 2, 6, 20).double() for _ in "kv"),
+        4,
+        drawn(7),
+    )
 
 
 def draw_equal_sizes(rng: Generator) -> Iterator[tuple]:
     """Self-attention, and batch, heads and length equal: what is exchanged keeps the shape."""
     for b, n, d_model, num_heads in ((3, 3, 15, 3), (2, 5, 6, 6), (1, 4, 12, 3), (4, 4, 16, 4)):
         x = normal(rng, b, n, d_model)
-        yield x, x, x, num_heads, 8
-    yield normal(rng, 3, 3, 6), normal(rng, 3, 3, 6), normal(rng, 3, 3, 6), 3, 9
+        yield x, x, x, num_heads, drawn(8)
+    yield normal(rng, 3, 3, 6), normal(rng, 3, 3, 6), normal(rng, 3, 3, 6), 3, drawn(9)
 
 
 def draw_masked(rng: Generator) -> Iterator[tuple]:
@@ -180,19 +194,19 @@ def draw_masked(rng: Generator) -> Iterator[tuple]:
         some[..., -1] &= ~some.all(dim=-1)
         return some
 
-    yield *inputs(2, 4, 4, 12), causal_mask(4), 3, 10
-    yield *inputs(2, 3, 5, 12), mask(3, 5), 4, 11
+    yield *inputs(2, 4, 4, 12), causal_mask(4), 3, drawn(10)
+    yield *inputs(2, 3, 5, 12), mask(3, 5), 4, drawn(11)
     lengths = padding_mask(torch.tensor([2, 4, 1]), 5)
-    yield *inputs(3, 4, 5, 12), lengths[:, None], 2, 12
-    yield *inputs(3, 3, 3, 12), mask(3, 3, 3), 3, 13
-    yield *inputs(3, 2, 4, 12), lengths[:, None, None, :4], 3, 14
-    yield *inputs(2, 3, 4, 12), mask(2, 4, 3, 4), 4, 15
+    yield *inputs(3, 4, 5, 12), lengths[:, None], 2, drawn(12)
+    yield *inputs(3, 3, 3, 12), mask(3, 3, 3), 3, drawn(13)
+    yield *inputs(3, 2, 4, 12), lengths[:, None, None, :4], 3, drawn(14)
+    yield *inputs(2, 3, 4, 12), mask(2, 4, 3, 4), 4, drawn(15)
 
 
 def draw_after_a_mask(rng: Generator) -> Iterator[tuple]:
     """As many tokens as in the call before."""
     x = normal(rng, 2, 4, 12)
-    yield x, x, x, 3, 16
+    yield x, x, x, 3, drawn(16)
 
 
 def draw_empty_rows(rng: Generator) -> Iterator[tuple]:
@@ -200,7 +214,7 @@ def draw_empty_rows(rng: Generator) -> Iterator[tuple]:
     x = tenths(rng, 1, 2, 2)
     yield x, x, x, torch.tensor([[False, False], [True, True]]), 2, IDENTITY
     lengths = padding_mask(torch.tensor([0, 4, 2]), 4)
-    yield *(normal(rng, 3, n, 12) for n in (5, 4, 4)), lengths[:, None], 4, 17
+    yield *(normal(rng, 3, n, 12) for n in (5, 4, 4)), lengths[:, None], 4, drawn(17)
 
 
 def draw_gradients(rng: Generator) -> Iterator[tuple]:
@@ -209,7 +223,7 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
     yield x, x, x, torch.tensor([[False, False], [True, True]]), 2, IDENTITY
     mask = causal_mask(3, 4).clone()
     mask[1] = False
-    yield *(normal(rng, 2, n, 12) for n in (3, 4, 4)), mask, 3, 18
+    yield *(normal(rng, 2, n, 12) for n in (3, 4, 4)), mask, 3, drawn(18)
 
 
 def draw_uneven(rng: Generator) -> Iterator[tuple]:
@@ -222,7 +236,7 @@ def draw_uneven(rng: Generator) -> Iterator[tuple]:
 def draw_half(rng: Generator) -> Iterator[tuple]:
     """float16 with a mask: what is filled in must be a number that float16 can hold."""
     x = normal(rng, 2, 4, 12).half()
-    yield x, x, x, causal_mask(4), 3, 19
+    yield x, x, x, causal_mask(4), 3, drawn(19)
 
 
 def read_parts(seen: Sequence[Seen]) -> Diagnosis | None:
@@ -249,6 +263,22 @@ def read_parts(seen: Sequence[Seen]) -> Diagnosis | None:
 def _parts_in(text: str) -> dict[str, str]:
     """Name -> shape, from what `parts` says."""
     return dict(part.rsplit(" (", 1) for part in text.removesuffix(")").split("), ") if part)
+
+
+OTHER_WEIGHTS = (
+    "The output is right, but what comes back beside it are not the weights that it was made "
+    "with. Return those that the values are multiplied by: after the softmax, each row sums to "
+    "one."
+)
+
+
+def read_attention(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Weights that the output was not made with; else another scale."""
+    (output, weights), (wanted_output, wanted) = seen[0].actual, seen[0].expected
+    near = partial(torch.allclose, rtol=1e-4, atol=1e-5)
+    if near(output.double(), wanted_output) and not near(weights.double(), wanted):
+        return Diagnosis(OTHER_WEIGHTS, "other-weights")
+    return read_scale(seen)
 
 
 def read_scale(seen: Sequence[Seen]) -> Diagnosis | None:

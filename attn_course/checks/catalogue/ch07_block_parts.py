@@ -19,6 +19,9 @@ from attn_course.checks.gradients import LOST_GRADIENT, input_gradients
 from attn_course.checks.modules import (
     copied,
     drawn,
+    part_at,
+    place,
+    put_at,
     repeats,
     require_module,
     require_roles,
@@ -54,19 +57,9 @@ def _parts(d_model: int, num_heads: int, d_ff: int, dtype: torch.dtype) -> dict[
     return {role: drawn(part, 70 + seed, like) for seed, (role, part) in enumerate(made.items())}
 
 
-def place(block: nn.Module, role: str) -> str:
-    """Where a block has the part that plays this role."""
-    elsewhere = PLACES.get(role, role)
-    names = dict(block.named_modules(remove_duplicate=False))
-    return elsewhere if role not in names and elsewhere in names else role
-
-
 def part(block: Any, role: str) -> Any:
     """The part of a block that plays this role; None if there is none."""
-    found = block
-    for name in place(block, role).split("."):
-        found = getattr(found, name, None)
-    return found
+    return part_at(block, place(block, role, PLACES))
 
 
 def require_parts(block: Any) -> None:
@@ -81,8 +74,7 @@ def built(answer: Answer, x: Tensor, num_heads: int) -> Any:
     block = answer(d_model, num_heads, d_ff)
     require_parts(block)
     for role, replacement in fresh_parts(d_model, num_heads, d_ff, x).items():
-        path, _, name = place(block, role).rpartition(".")
-        setattr(getattr(block, path) if path else block, name, replacement)
+        put_at(block, place(block, role, PLACES), replacement)
     return block
 
 

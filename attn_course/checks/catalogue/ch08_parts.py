@@ -14,12 +14,26 @@ import torch
 from torch import Tensor, nn
 
 from attn_course.blocks import DecoderBlock, EncoderBlock, FeedForward, LayerNorm
-from attn_course.checks.modules import copied, drawn, require_module, require_roles
+from attn_course.checks.modules import (
+    copied,
+    drawn,
+    part_at,
+    place,
+    put_at,
+    require_module,
+    require_roles,
+)
 from attn_course.multihead import MultiHeadAttention
 
 EXERCISES = ()
 
 ROLES = ("self_attention", "cross_attention", "feed_forward", "norm_1", "norm_2", "norm_3")
+PLACES = {
+    "norm_1": "around_self.norm",
+    "norm_2": "around_cross.norm",
+    "norm_3": "around_feed_forward.norm",
+}
+"""Where the course's block, which wraps each sublayer in a `Residual`, has its norms."""
 
 
 def decoder_parts(d_model: int, num_heads: int, d_ff: int, like: Tensor) -> dict[str, nn.Module]:
@@ -44,11 +58,8 @@ def _decoder_parts(
 
 
 def part(block: Any, role: str) -> Any:
-    """The part of a block that plays this role: the course's block has its norms elsewhere."""
-    if isinstance(block, DecoderBlock) and role.startswith("norm"):
-        around = (block.around_self, block.around_cross, block.around_feed_forward)
-        return around[int(role[-1]) - 1].norm
-    return getattr(block, role, None)
+    """The part of a block that plays this role; None if there is none."""
+    return part_at(block, place(block, role, PLACES))
 
 
 def require_parts(block: Any) -> None:
@@ -61,11 +72,7 @@ def install(block: Any, parts: dict[str, nn.Module]) -> Any:
     """The block, with these parts in the place of its own."""
     require_parts(block)
     for role, replacement in parts.items():
-        if isinstance(block, DecoderBlock) and role.startswith("norm"):
-            around = (block.around_self, block.around_cross, block.around_feed_forward)
-            around[int(role[-1]) - 1].norm = replacement
-        else:
-            setattr(block, role, replacement)
+        put_at(block, place(block, role, PLACES), replacement)
     return block
 
 

@@ -12,11 +12,18 @@ from torch import Generator, Tensor, nn
 from attn_course.checks.catalogue.ch08_parts import decoder_block, encoder_block
 from attn_course.checks.catalogue.ch08_seq2seq_mistakes import MISTAKES
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
-from attn_course.checks.modules import copied, require_module, unreached
+from attn_course.checks.modules import copied, part_at, place, put_at, require_module, unreached
 from attn_course.masks import padding_mask
 from attn_course.models import Config, Seq2Seq
 
 HEADS, D_FF, LAYERS = 2, 7, 2
+PLACES = {
+    "encoder_blocks": "encoder.blocks",
+    "decoder_blocks": "blocks",
+    "source_embedding": "encoder.embedding.table",
+    "target_embedding": "embedding.table",
+}
+"""Where the course's model has its parts."""
 
 
 def reference(
@@ -38,11 +45,14 @@ def reference(
 # -- how an answer is called ------------------------------------------------------------------
 
 
+def part(model: Any, role: str) -> Any:
+    """The part of a model that plays this role; None if there is none."""
+    return part_at(model, place(model, role, PLACES))
+
+
 def blocks_of(model: Any) -> tuple[Any, Any]:
     """The two lists of blocks."""
-    if isinstance(model, Seq2Seq):
-        return model.encoder.blocks, model.blocks
-    return getattr(model, "encoder_blocks", None), getattr(model, "decoder_blocks", None)
+    return part(model, "encoder_blocks"), part(model, "decoder_blocks")
 
 
 def require_lists(model: Any) -> None:
@@ -88,21 +98,16 @@ def built(answer: Answer, source_table: Tensor, target_table: Tensor) -> Any:
     model = answer(len(source_table), len(target_table), d_model, HEADS, D_FF, LAYERS)
     require_lists(model)
     encoder, decoder, head = map(copied, _blocks(d_model, source_table.dtype))
-    if isinstance(model, Seq2Seq):
-        model.encoder.blocks, model.blocks = encoder, decoder
-        model.encoder.embedding.table.weight = nn.Parameter(source_table.clone())
-        model.embedding.table.weight = nn.Parameter(target_table.clone())
-        model = model.to(source_table.dtype)
-    else:
-        model.encoder_blocks, model.decoder_blocks = encoder, decoder
-        for name, table in (("source", source_table), ("target", target_table)):
-            embedding = getattr(model, f"{name}_embedding", None)
-            if not isinstance(embedding, nn.Embedding):
-                found = type(embedding).__name__
-                raise TypeError(f"self.{name}_embedding should be nn.Embedding, it is {found}")
-            embedding.weight = nn.Parameter(table.clone())
-    model.head = head
-    return model
+    tables = {"source_embedding": source_table, "target_embedding": target_table}
+    for role, table in tables.items():
+        embedding = part(model, role)
+        if not isinstance(embedding, nn.Embedding):
+            found = type(embedding).__name__
+            raise TypeError(f"self.{role} should be nn.Embedding, it is {found}")
+        embedding.weight = nn.Parameter(table.clone())
+    for role, made in (("encoder_blocks", encoder), ("decoder_blocks", decoder), ("head", head)):
+        put_at(model, place(model, role, PLACES), made)
+    return model.to(source_table.dtype)
 
 
 def encode(

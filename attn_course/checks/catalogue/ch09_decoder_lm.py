@@ -12,10 +12,25 @@ from torch import Generator, Tensor, nn
 from attn_course.blocks import LayerNorm, PreNormBlock
 from attn_course.checks.catalogue.ch09_decoder_lm_mistakes import MISTAKES
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
-from attn_course.checks.modules import copied, drawn, require_module, unreached
+from attn_course.checks.modules import (
+    copied,
+    drawn,
+    part_at,
+    place,
+    put_at,
+    require_module,
+    require_roles,
+    unreached,
+)
 from attn_course.models import Config, DecoderLM
 
 HEADS, D_FF, LAYERS = 2, 7, 3
+PLACES = {
+    "blocks": "stack.blocks",
+    "embedding": "stack.embedding.table",
+    "final_norm": "stack.final_norm",
+}
+"""Where the course's model has its parts."""
 
 
 def reference(
@@ -37,43 +52,32 @@ def reference(
 # -- how an answer is called ------------------------------------------------------------------
 
 
-def blocks_of(model: Any) -> Any:
-    """The list of blocks."""
-    return model.stack.blocks if isinstance(model, DecoderLM) else getattr(model, "blocks", None)
-
-
-def embedding_of(model: Any) -> Any:
-    """The embedding's table."""
-    if isinstance(model, DecoderLM):
-        return model.stack.embedding.table
-    return getattr(model, "embedding", None)
+def part(model: Any, role: str) -> Any:
+    """The part of a model that plays this role; None if there is none."""
+    return part_at(model, place(model, role, PLACES))
 
 
 def require_parts(model: Any) -> None:
     """Raise TypeError unless the parts are there, under their names."""
     require_module(model)
-    blocks = blocks_of(model)
+    blocks, embedding = part(model, "blocks"), part(model, "embedding")
     if not isinstance(blocks, nn.ModuleList):
         raise TypeError(
             f"self.blocks should be an nn.ModuleList, it is {type(blocks).__name__}: "
             "in anything else the blocks are neither trained nor saved"
         )
-    if not isinstance(embedding_of(model), nn.Embedding):
-        found = type(embedding_of(model)).__name__
-        raise TypeError(f"self.embedding should be nn.Embedding, it is {found}")
-    for name in () if isinstance(model, DecoderLM) else ("final_norm", "head"):
-        if not isinstance(getattr(model, name, None), nn.Module):
-            found = type(getattr(model, name, None)).__name__
-            raise TypeError(f"self.{name} should be an nn.Module, it is {found}")
+    if not isinstance(embedding, nn.Embedding):
+        raise TypeError(f"self.embedding should be nn.Embedding, it is {type(embedding).__name__}")
+    require_roles(model, ("final_norm", "head"), part)
 
 
 def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int, num_layers: int) -> str:
     """How many blocks there are, whether head and embedding are one, and how much is trained."""
     model = answer(9, d_model, num_heads, d_ff, num_layers)
     require_parts(model)
-    blocks = blocks_of(model)
+    blocks = part(model, "blocks")
     different = len({id(block) for block in blocks})
-    tied = getattr(model.head, "weight", None) is embedding_of(model).weight
+    tied = getattr(model.head, "weight", None) is part(model, "embedding").weight
     total = sum(p.numel() for p in model.parameters())
     return (
         f"{len(blocks)} blocks, {different} different; head and embedding "
@@ -95,13 +99,11 @@ def built(answer: Answer, table: Tensor) -> Any:
     require_parts(model)
     model = model.to(table.dtype)
     blocks, norm = map(copied, _parts(d_model, table.dtype))
-    if isinstance(model, DecoderLM):
-        model.stack.blocks, model.stack.final_norm = blocks, norm
-    else:
-        model.blocks, model.final_norm = blocks, norm
+    for role, made in (("blocks", blocks), ("final_norm", norm)):
+        put_at(model, place(model, role, PLACES), made)
     with torch.no_grad():
         # in place, so that a head which shares the matrix has it too
-        embedding_of(model).weight.copy_(table)
+        part(model, "embedding").weight.copy_(table)
     return model
 
 
@@ -116,7 +118,7 @@ def table_gradient(answer: Answer, ids: Tensor, table: Tensor) -> Any:
     """The gradient that the embedding gets, as what is read and as what is written."""
     model = built(answer, table)
     loss = model(ids).square().sum()
-    weight = embedding_of(model).weight
+    weight = part(model, "embedding").weight
     (gradient,) = torch.autograd.grad(loss, [weight], allow_unused=True)
     return torch.zeros_like(weight) if gradient is None else gradient
 
