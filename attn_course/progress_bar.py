@@ -7,11 +7,12 @@ from typing import Any
 VARIABLE = "ATTN_COURSE_PROGRESS_BAR"
 
 
-def training_bar(label: str, steps: int | None, seconds: float | None) -> Any:
+def training_bar(label: str, steps: int | None, seconds: float | None, *, done: float = 0.0) -> Any:
     """Return a tqdm bar over the budget; a silent one where nobody would see it.
 
     Without a front end a bar on stderr would be stored as an output that
     differs from run to run. ATTN_COURSE_PROGRESS_BAR=0 switches it off, an empty label this one.
+    What is `done` when a run goes on from a checkpoint says nothing about the time that is left.
     """
     # imported here: it draws in ipywidgets, which a script does not need
     from tqdm.auto import tqdm
@@ -22,6 +23,7 @@ def training_bar(label: str, steps: int | None, seconds: float | None) -> Any:
     settings = {
         "desc": label,
         "total": total,
+        "initial": done,
         # each redrawing is three messages; a client that reads none until the cell has ended,
         # as nbval, loses some after a thousand or two
         "mininterval": 0.5,

@@ -134,7 +134,7 @@ def fit(
     lr_factor(0, inf, warmup=warmup, schedule=schedule)  # a misspelt schedule: now, not later
     history.stopped = "finished" if clock.is_spent() else ""
     feed = _feed(batches, history.steps)
-    mode, bar = model.training, training_bar(label, steps, seconds)
+    mode, bar = model.training, training_bar(label, steps, seconds, done=clock.position())
     with torch_threads(threads), bar, deferred_interrupt() as interrupted:
         try:
             while not history.stopped:

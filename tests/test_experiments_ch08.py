@@ -114,6 +114,39 @@ def test_the_small_model_copies_without_the_shift():
     assert found[False].exact < 0.05
 
 
+# kills: exact match that is read off a measurement which an interrupted run never made
+def test_an_interrupted_run_says_how_far_it_is_and_goes_on(tmp_path, monkeypatch):
+    settings = replace(TINY, steps=40)
+
+    def stops_at(step):
+        calls = iter(range(1, 100))
+
+        def loss(model, batch):
+            if next(calls) == step:
+                raise KeyboardInterrupt
+            return real(model, batch)
+
+        return loss
+
+    real, path = ch08.date_loss, str(tmp_path / "run.pt")
+    monkeypatch.setattr(ch08, "date_loss", stops_at(2))
+    begun = ch08.train_dates(settings=settings, label="")
+    assert begun.history.stopped == "interrupted"
+    assert begun.history.metrics == {}
+    right = [share for share in begun.by_language.values() if share == share]
+    assert min(right) <= begun.exact <= max(right)
+    monkeypatch.setattr(ch08, "date_loss", real)
+    again = ch08.train_dates(settings=replace(settings, steps=2), checkpoint=path, label="")
+    assert again.exact == again.history.metrics["exact"][-1]
+
+
+# kills: seeds that are all the same, runs of the other kind
+def test_small_models_of_several_seeds_by_kind():
+    found = ch08.shift_runs(seeds=(0, 1), steps=3)
+    assert found[True] == [ch08.train_small(shifted=True, seed=s, steps=3) for s in (0, 1)]
+    assert found[False][1] == ch08.train_small(shifted=False, seed=1, steps=3)
+
+
 # -- search -----------------------------------------------------------------------------------
 
 

@@ -57,6 +57,33 @@ def test_a_run_keeps_moments_and_tells_its_observer():
     assert run.loss == run.history.metrics["held-out loss"][-1]
 
 
+# kills: a loss that is read off a measurement which an interrupted run never made
+def test_an_interrupted_run_says_how_far_it_is():
+    def interrupt(info):
+        raise KeyboardInterrupt
+
+    settings, model = replace(TINY, steps=30), small().train()
+    run = ch09.train_lm(model, settings=settings, watch=Stopping(interrupt), label="")
+    test = TEXT.test_set(TINY.n, TINY.test_windows)
+    assert run.history.stopped == "interrupted"
+    assert (run.history.steps, run.history.metrics) == (1, {})
+    assert run.loss == ch09.held_out_loss(run.model, test)
+    assert run.model.training
+
+
+class Stopping:
+    """An observer that does something at each step, and nothing at the end."""
+
+    def __init__(self, do):
+        self.do = do
+
+    def __call__(self, info):
+        self.do(info)
+
+    def finish(self, history):
+        pass
+
+
 def test_training_lowers_the_loss_of_both_kinds():
     settings = replace(TINY, steps=25, lr=5e-3, n=32, batch_size=8, test_windows=20)
     for kind in ch09.KINDS:

@@ -508,6 +508,22 @@ def test_a_terminal_gets_a_bar_with_the_loss_unless_it_is_switched_off(capfd, mo
     assert capfd.readouterr().err == ""
 
 
+# kills: a time left that counts the steps of the run before as if they had just been made
+def test_the_bar_of_a_resumed_run_begins_where_the_run_does(tmp_path, monkeypatch):
+    begun = []
+    real = training.training_bar
+    monkeypatch.setattr(
+        training, "training_bar", lambda *args, done: begun.append(done) or real(*args, done=done)
+    )
+    path = tmp_path / "run.pt"
+    fit(nn.Linear(2, 1), squared_error, regression, steps=3, checkpoint=path)
+    fit(nn.Linear(2, 1), squared_error, regression, steps=5, checkpoint=path)
+    assert begun == [0, 3]
+    monkeypatch.setattr(progress_bar.sys.stderr, "isatty", lambda: True, raising=False)
+    with progress_bar.training_bar("slope", 5, None, done=3) as bar:
+        assert (bar.n, bar.initial) == (3, 3)
+
+
 # kills: a bar whose stand-in without a kernel says 0 % for ever, or figures that differ
 def test_a_notebook_gets_a_bar_and_words_in_its_stead(monkeypatch, capfd):
     def display(bundle, raw):

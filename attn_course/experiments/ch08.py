@@ -1,6 +1,6 @@
 """Chapter 08: dates of many languages to ISO, by a Transformer and by two GRUs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attn_course.generation import greedy_decode
 from attn_course.losses import masked_cross_entropy
 from attn_course.models import Config, Seq2Seq
+from attn_course.progress_bar import training_bar
 from attn_course.recurrent import RecurrentSeq2Seq
 from attn_course.tasks import START, Batch, DateTask, date_task, shift_right
 from attn_course.training import History, StepInfo, fit
@@ -78,17 +79,17 @@ GRU_WIDTHS = {"GRU with attention": 96, "GRU without": 128}
 
 
 class DateRun(NamedTuple):
-    """A trained model, what was measured on the way, and its exact match by language."""
+    """A trained model, what was measured on the way, and what it writes at the end.
+
+    exact: the share of test dates that come out right in all ten characters; by_language: the
+    same for each language. Of an interrupted run both are those of the model as it was left.
+    """
 
     model: Any
     history: History
     by_language: dict[str, float]
     early: Any
-
-    @property
-    def exact(self) -> float:
-        """The share of test dates that come out right in all ten characters."""
-        return self.history.metrics["exact"][-1]
+    exact: float
 
 
 def make_model(kind: str, task: DateTask, *, seed: int = 0) -> nn.Module:
@@ -175,8 +176,10 @@ def train_dates(
         checkpoint=checkpoint,
         label=name if label is None else label,
     )
-    shares = by_language(task, test, writer(model, test.inputs))
-    return DateRun(model, history, shares, early[0] if early else None)
+    written = writer(model, test.inputs)
+    shares, exact = by_language(task, test, written), exact_match(written, test.targets)
+    found = exact.double().mean().item()
+    return DateRun(model, history, shares, early[0] if early else None, found)
 
 
 def by_language(task: DateTask, test: Batch, written: Int[Tensor, "b n"]) -> dict[str, float]:
@@ -215,3 +218,14 @@ def train_small(*, shifted: bool, seed: int, steps: int = 150) -> ShiftRun:
     test = trimmed(task.test_set(200))
     right = exact_match(write(model, test.inputs), test.targets)
     return ShiftRun(sum(history.loss[-10:]) / 10, right.double().mean().item())
+
+
+def shift_runs(*, seeds: Iterable[int] = range(3), steps: int = 150) -> dict[bool, list[ShiftRun]]:
+    """Train small models with the shift (True) and without it, with one bar for all of them."""
+    seeds, runs = list(seeds), {True: [], False: []}
+    with training_bar("small models", 2 * len(seeds) * steps, None) as bar:
+        for shifted, of_kind in runs.items():
+            for seed in seeds:
+                of_kind.append(train_small(shifted=shifted, seed=seed, steps=steps))
+                bar.update(steps)
+    return runs

@@ -48,16 +48,16 @@ def scaled(kind: str, factor: float) -> Settings:
 
 
 class LMRun(NamedTuple):
-    """A trained language model, what was measured on the way, and copies from earlier moments."""
+    """A trained language model, what was measured on the way, and copies from earlier moments.
+
+    loss: on held-out topics, in nats per character, of the model as it is at the end, also
+    where the run was interrupted.
+    """
 
     model: Any
     history: History
     moments: dict[int, Any]
-
-    @property
-    def loss(self) -> float:
-        """The loss on held-out topics at the end, in nats per character."""
-        return self.history.metrics["held-out loss"][-1]
+    loss: float
 
 
 def make_lm(kind: str, text: Text, *, seed: int = 0) -> nn.Module:
@@ -90,6 +90,15 @@ def loss_by_position(model: nn.Module, test: Batch) -> Float[Tensor, " n"]:
 def lm_loss(model: nn.Module, batch: Batch) -> Tensor:
     """Return the mean cross-entropy of the next character at all positions, in nats."""
     return F.cross_entropy(model(batch.inputs).flatten(0, 1), batch.targets.flatten())
+
+
+@torch.no_grad()
+def held_out_loss(model: nn.Module, test: Batch) -> float:
+    """Return the mean loss on test windows in eval mode; the model's mode stays as it was."""
+    training = model.training
+    loss = lm_loss(model.eval(), test).item()
+    model.train(training)
+    return loss
 
 
 def train_lm(
@@ -137,4 +146,6 @@ def train_lm(
     )
     if watch is not None:
         watch.finish(history)
-    return LMRun(model, history, moments)
+    finished = history.stopped == "finished"
+    loss = history.metrics["held-out loss"][-1] if finished else held_out_loss(model, test)
+    return LMRun(model, history, moments, loss)
