@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from typing import Any
 
@@ -11,7 +11,16 @@ from torch import Generator
 
 from attn_course.attention import cross_attention
 from attn_course.checks.catalogue.ch08_cross_attention_mistakes import MISTAKES
-from attn_course.checks.exercise import Exercise, Output, Stage, normal, tenths
+from attn_course.checks.compare import number
+from attn_course.checks.exercise import (
+    Diagnosis,
+    Exercise,
+    Output,
+    Seen,
+    Stage,
+    normal,
+    tenths,
+)
 from attn_course.checks.gradients import gradient_stage
 from attn_course.masks import padding_mask
 
@@ -84,10 +93,45 @@ def draw_empty(rng: Generator) -> Iterator[Probe]:
     yield *probe(rng, 3, 2, 4, (5, 7, 4, 6)), padding_mask(torch.tensor([0, 4, 2]), 4)
 
 
+def draw_large(rng: Generator) -> Iterator[Probe]:
+    """Scores of some hundred, and all of them far below zero."""
+    one = torch.ones(1, 1)
+    yield torch.tensor([[[30.0]]]), torch.tensor([[[10.0], [9.9]]]), one, one, one
+    yield torch.tensor([[[-30.0]]]), torch.tensor([[[10.0], [9.9]]]), one, one, one
+    x, memory, *weights = probe(rng, 2, 3, 4, (5, 7, 4, 6))
+    yield 20 * x, 20 * memory, *weights
+
+
 def draw_gradient(rng: Generator) -> Iterator[Probe]:
-    """Without padding and with it."""
+    """Without padding, with it, and with a memory of padding only."""
     yield small(rng, 1, 2)
     yield *probe(rng, 3, 2, 4, (5, 7, 3, 6)), padding_mask(torch.tensor([3, 4, 2]), 4)
+    yield *probe(rng, 3, 2, 4, (5, 7, 3, 6)), padding_mask(torch.tensor([0, 4, 2]), 4)
+
+
+# -- reading the scale off the weights --------------------------------------------------------
+
+
+def factor(one: Seen) -> float | None:
+    """What the dot products were multiplied by before the softmax; None if by no one number."""
+    x, memory, W_q, W_k = one.args[:4]
+    weights = one.actual[1].double()
+    if weights.shape[-1] < 2 or not bool((weights > 0).all()):
+        return None
+    dots = (x @ W_q) @ (memory @ W_k).mT
+    # a softmax keeps the differences of what it is given
+    found, differences = (t[..., 1:] - t[..., :1] for t in (weights.log(), dots.double()))
+    best = ((found * differences).sum() / differences.square().sum()).item()
+    return best if torch.allclose(found, best * differences, atol=1e-3) else None
+
+
+def other_scale(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Right but for one number in the place of 1/√d_k, the same on all probes."""
+    factors = [found for found in map(factor, seen) if found is not None]
+    if len(factors) < len(seen) or max(factors) - min(factors) > 1e-3:
+        return None
+    known = next(mistake for mistake in MISTAKES if mistake.id == "fixed-scale")
+    return Diagnosis(f"{known.message} Here it is {number(factors[0])}.", known.id)
 
 
 EXERCISE = Exercise(
@@ -116,10 +160,12 @@ EXERCISE = Exercise(
             draw_roles,
             "Without padding, output and weights differ from those of queries x W_q, keys "
             "memory W_k and values memory W_v.",
+            diagnose=other_scale,
         ),
         Stage("padding", draw_padding, "With padding behind the tokens the result differs."),
         Stage("gaps", draw_in_front, "With padding in front or between the result differs."),
         Stage("empty", draw_empty, "A memory of padding only should give zeros, weights alike."),
+        Stage("large scores", draw_large, "With scores of some hundred the result differs."),
         gradient_stage(
             draw_gradient,
             INPUTS,

@@ -2,120 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import sqrt
-from typing import Any
 
 import torch
-from torch import Tensor
 
 from attn_course.attention import cross_attention, scaled_dot_product_attention
+from attn_course.checks.catalogue import ch03_attention_mistakes as of_attention
+from attn_course.checks.catalogue.ch08_cross_attention_versions import (
+    added,
+    attending,
+    by_hand,
+    causal_from_the_top,
+    causal_too,
+    cleaned_at_the_end,
+    crossed,
+    cut_out,
+    joined,
+    no_softmax,
+    projected,
+    returning,
+    right,
+    unshifted,
+    width_scale,
+    zeroed_after,
+    zeroed_memory,
+)
 from attn_course.checks.exercise import Answer, Mistake
 from attn_course.checks.gradients import detached_inputs
-from attn_course.masks import causal_mask
 
 EXERCISES = ()
 
-Attend = Callable[[Tensor, Tensor, Tensor, Tensor | None], Any]
 
-
-def attending(attend: Attend) -> Answer:
-    """Right projections, and this attention on them; it is given padding as it is."""
-    return lambda x, memory, W_q, W_k, W_v, padding=None: attend(
-        x @ W_q, memory @ W_k, memory @ W_v, padding
-    )
-
-
-def lifted(padding: Tensor | None) -> Tensor | None:
-    """Padding as a mask for every query."""
-    return None if padding is None else padding[:, None, :]
-
-
-def right(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None) -> Any:
-    """The attention asked for."""
-    return scaled_dot_product_attention(query, key, value, lifted(padding))
-
-
-def projected(project: Callable[..., tuple[Tensor, Tensor, Tensor]]) -> Answer:
-    """Right attention on these projections, made from all that is given but padding."""
-
-    def version(x, memory, W_q, W_k, W_v, padding=None):
-        return right(*project(x, memory, W_q, W_k, W_v), padding)
-
-    return version
-
-
-def by_hand(
-    *,
-    scale: Callable[[Tensor, Tensor], float] = lambda q, s: sqrt(q.shape[-1]),
-    dim: int = -1,
-    fill: float = -torch.inf,
-    lift: Callable[[Tensor], Tensor] = lambda padding: padding[:, None, :],
-) -> Answer:
-    """Attention with another scale, axis, score for hidden keys, or axes for padding."""
-
-    def attend(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None) -> Any:
-        scores = query @ key.mT
-        scores = scores / scale(query, scores)
-        if padding is not None:
-            scores = scores.masked_fill(~lift(padding), fill)
-        weights = scores.softmax(dim=dim)
-        return weights @ value, weights
-
-    return attending(attend)
-
-
-def width_scale(which: int) -> Answer:
-    """Divides by the root of the width of x (0) or of the memory (1)."""
-
-    def version(*args):
-        x, memory, W_q, W_k, W_v, *padding = args
-        factor = sqrt(W_q.shape[-1] / (x, memory)[which].shape[-1])
-        return cross_attention(x, memory, W_q * factor, W_k, W_v, *padding)
-
-    return version
-
-
-def zeroed_after(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None) -> Any:
-    """Takes hidden weights away behind the softmax."""
-    weights = (query @ key.mT / sqrt(query.shape[-1])).softmax(dim=-1)
-    weights = weights if padding is None else weights * padding[:, None, :]
-    return weights @ value, weights
-
-
-def no_softmax(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None) -> Any:
-    """Weighs the values by bare scores."""
-    scores = query @ key.mT / sqrt(query.shape[-1])
-    scores = scores if padding is None else scores * padding[:, None, :]
-    return scores @ value, scores
-
-
-def causal_too(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None) -> Any:
-    """Gives the decoder's own mask to the memory; fits where the lengths allow it."""
-    mask = causal_mask(query.shape[-2], max(query.shape[-2], key.shape[-2]))[:, : key.shape[-2]]
-    mask = mask if padding is None else mask & padding[:, None, :]
-    return scaled_dot_product_attention(query, key, value, mask)
-
-
-def causal_from_the_top(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None) -> Any:
-    """The same, aligned at the top left."""
-    mask = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool).tril()
-    mask = mask if padding is None else mask & padding[:, None, :]
-    return scaled_dot_product_attention(query, key, value, mask)
-
-
-def added(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None) -> Any:
-    """Adds the mask's ones and zeros to the scores."""
-    scores = query @ key.mT / sqrt(query.shape[-1])
-    scores = scores if padding is None else scores + padding[:, None, :]
-    weights = scores.softmax(dim=-1)
-    return weights @ value, weights
-
-
-def zeroed_memory(x, memory, W_q, W_k, W_v, padding=None):
-    """Hides nothing, but hands over zeros."""
-    memory = memory if padding is None else memory * padding[..., None]
-    return cross_attention(x, memory, W_q, W_k, W_v)
+def from_chapter_03(mistake_id: str, message: str = "", *others: Answer) -> Mistake:
+    """A mistake of `scaled_dot_product_attention`, made here."""
+    known = next(m for m in of_attention.MISTAKES if m.id == mistake_id)
+    first, *also = map(crossed, known.versions)
+    return Mistake(mistake_id, message or known.message, first, also=(*also, *others))
 
 
 PADDING_AXIS = (
@@ -206,6 +128,23 @@ MISTAKES = (
         "The scores are divided by the root of the number of keys. It should be the root of d_k.",
         by_hand(scale=lambda q, s: sqrt(s.shape[-1])),
     ),
+    from_chapter_03("scale-inverted"),
+    from_chapter_03("scale-by-queries"),
+    from_chapter_03("scale-by-values"),
+    from_chapter_03("scale-after-softmax"),
+    from_chapter_03("scale-on-output"),
+    Mistake(
+        "fixed-scale",
+        "The scores are multiplied by the same number, whatever d_k is. It should be 1/√d_k.",
+        examples=(by_hand(scale=lambda q, s: 8.0), by_hand(scale=lambda q, s: 3.0)),
+    ),
+    from_chapter_03("cosine"),
+    from_chapter_03("softmax-over-all-pairs"),
+    from_chapter_03("softmax-twice"),
+    from_chapter_03("uniform-weights"),
+    from_chapter_03("sign-of-the-scores"),
+    from_chapter_03("hard-choice"),
+    from_chapter_03("unstable-softmax", "", attending(unshifted)),
     Mistake(
         "softmax-over-queries",
         "The softmax runs over the queries. Each query should share out one whole among the keys.",
@@ -257,6 +196,16 @@ MISTAKES = (
         by_hand(fill=0.0),
         also=(by_hand(fill=1e-9),),
     ),
+    from_chapter_03(
+        "mask-filled-with-plus-infinity",
+        "The scores of padded keys become plus infinity: the sign is lost.",
+    ),
+    from_chapter_03(
+        "mask-filled-with-a-large-number",
+        "The scores of padded keys become large and positive, so that they get all the weight: the "
+        "sign is lost.",
+    ),
+    from_chapter_03("mask-times-infinity"),
     Mistake(
         "memory-zeroed",
         "The padded tokens of the memory are set to zeros, and then attended to: a key of zeros "
@@ -285,6 +234,48 @@ MISTAKES = (
         "A memory of padding only gives the mean of its values, which nobody may see. Here it "
         "should give zeros.",
         by_hand(fill=-1e9),
+    ),
+    Mistake(
+        "gradient-nan",
+        "The output is clean, but with a memory of padding only the gradient is NaN: NaN arose "
+        "inside and was replaced only at the end. It must not arise.",
+        attending(cleaned_at_the_end),
+        also=(crossed(of_attention.wrong.masked_gradient_nan),),
+    ),
+    Mistake(
+        "weights-before-the-padding",
+        "The output is right, but the weights that come back are those before the padding was "
+        "hidden.",
+        returning(lambda output, weights, *args: (output, cross_attention(*args[:5])[1])),
+    ),
+    from_chapter_03("scores-returned"),
+    Mistake(
+        "residual",
+        "x is added to the output. The residual stands outside of attention, in the block.",
+        returning(lambda output, weights, x, *args: (output + x, weights)),
+    ),
+    Mistake(
+        "query-returned",
+        "The queries come back in the place of the output: the weighted sum is lost on the way.",
+        returning(lambda output, weights, x, memory, W_q, *args: (x @ W_q, weights)),
+        also=(returning(lambda output, weights, x, *args: (x, weights)),),
+    ),
+    Mistake(
+        "values-returned",
+        "The values come back, not their weighted sum.",
+        returning(lambda out, weights, x, memory, W_q, W_k, W_v, *_: (memory @ W_v, weights)),
+    ),
+    Mistake(
+        "joined",
+        "x and the memory are joined, and looked up together. What is looked up is the memory "
+        "alone.",
+        joined,
+    ),
+    Mistake(
+        "padding-cut-out",
+        "The padded tokens are cut out of the memory: the weights lose their columns, and in a "
+        "batch the sequences run together. Padded keys stay where they are and get the weight 0.",
+        cut_out,
     ),
     Mistake(
         "output-only",
