@@ -82,7 +82,7 @@ class Kernel:
         self._context.setsockopt(zmq.LINGER, 0)
         # the sockets lie where the kernel can replace them: nothing is opened a second time
         self._context.setsockopt(zmq.RECONNECT_IVL, -1)
-        self._stopped = threading.Event()
+        self._stopped, self._lock = threading.Event(), threading.Lock()
         try:
             self._connect()
         except BaseException:
@@ -152,9 +152,8 @@ class Kernel:
 
     def end(self, status: str, message: str) -> None:
         """End the kernel for this reason."""
+        self._give_up(status, message)
         self._sandbox.kill()
-        if self.gone is None:
-            self.gone = KernelGone(status, message)
 
     def await_input(self, msg_id: str, seconds: float | None = None) -> str:
         """The text of the next request for input that a running check makes.
@@ -235,6 +234,8 @@ class Kernel:
                 self._hung_up()
             else:
                 self._receive(socket)
+        if self.gone is not None:
+            raise self.gone
         if not ready and time.monotonic() >= end:
             raise Empty
 
@@ -246,19 +247,23 @@ class Kernel:
         self._look_at_sandbox()
         if self.gone is None:
             self.end("killed", "it broke off the line, or sent more than fits into a message")
-        raise self.gone
 
     def _watch(self) -> None:
-        """Look at the sandbox also while nobody waits for it, but computes."""
+        """Look at the sandbox, also while nobody waits for it but computes."""
         while not self._stopped.wait(_LOOK) and self.gone is None:
             self._look_at_sandbox()
 
     def _look_at_sandbox(self) -> None:
+        limit = self._sandbox.limits.memory_mb
         if not self._sandbox.alive():
-            self.gone = KernelGone("killed", self._sandbox.death())
-        elif self._sandbox.memory_mb() > self._sandbox.limits.memory_mb:
-            limit = self._sandbox.limits.memory_mb
+            self._give_up("killed", self._sandbox.death())
+        elif self._sandbox.memory_mb() > limit:
             self.end("killed", f"its processes held more than {limit} MB of memory")
+
+    def _give_up(self, status: str, message: str) -> None:
+        with self._lock:  # the first reason is the reason
+            if self.gone is None:
+                self.gone = KernelGone(status, message)
 
     def _receive(self, socket: zmq.Socket) -> None:
         session = self._client.session
@@ -269,7 +274,7 @@ class Kernel:
                 return
             try:
                 _, parts = session.feed_identities(parts)
-                _measure(parts)
+                measure(parts)
                 message = session.deserialize(parts)
                 self._channels[socket](message)
             except Exception:  # not signed, no JSON, no message: whoever sent it may have it back
@@ -299,7 +304,7 @@ class Kernel:
         self._published.append(message)
 
 
-def _measure(parts: list[bytes]) -> None:
+def measure(parts: list[bytes]) -> None:
     """Raise ValueError for a message that would be large, or slow, to read."""
     _signature, *headers, content = parts[:5]
     marks = sum(map(content.count, (b"[", b"{", b",")))

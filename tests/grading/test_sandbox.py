@@ -1,15 +1,17 @@
 """What a program in the sandbox can see, use and reach, tried from inside."""
 
 import os
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from attn_course.grading import sandbox
 from attn_course.grading.edition import edition
-from attn_course.grading.kernel import Kernel, KernelGone
+from attn_course.grading.kernel import Kernel, KernelGone, measure
 from attn_course.grading.processes import tree
 from attn_course.grading.sandbox import Limits, Sandbox, SandboxError
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
@@ -68,7 +70,6 @@ print(json.dumps(seen))
 @pytest.fixture(scope="module")
 def seen():
     import json
-    import time
 
     limits = Limits(memory_mb=2048, processes=40, disk_mb=32)
     kernel = Kernel(lambda: Sandbox("bubblewrap", edition("00"), limits), time.monotonic() + 300)
@@ -143,13 +144,87 @@ def test_a_container_shuts_out_as_much(monkeypatch, tmp_path, kind):
     assert f"{tmp_path}:/course:ro" in line
 
 
-def test_a_dead_kernel_is_noticed_at_once():
-    import time
+@pytest.fixture
+def kernel():
+    limits = Limits(memory_mb=2048)
+    started = Kernel(lambda: Sandbox("bubblewrap", edition("00"), limits), time.monotonic() + 300)
+    yield started
+    started.stop()
 
-    kernel = Kernel(lambda: Sandbox("bubblewrap", edition("00"), Limits()), time.monotonic() + 300)
+
+def test_a_dead_kernel_is_noticed_at_once(kernel):
     with pytest.raises(KernelGone, match="exit code 3"):
         kernel.run("import os; os._exit(3)", 120)
-    kernel.stop()
+
+
+HANG_UP = """
+import os, socket
+for k in range(1, 6):
+    os.unlink(f"/run/kernel/s-{k}")
+    os.symlink("HOST", f"/run/kernel/s-{k}")
+for fd in map(int, os.listdir("/proc/self/fd")):
+    try:
+        line = socket.socket(fileno=os.dup(fd))
+        if line.getsockname() and line.getpeername() == "":
+            line.shutdown(socket.SHUT_RDWR)
+    except OSError:
+        pass
+import time; time.sleep(600)
+"""
+
+
+def test_a_link_in_place_of_a_socket_is_not_followed(kernel, tmp_path):
+    """Whoever hangs up and puts links to this machine's sockets there is not called again."""
+    with socket.socket(socket.AF_UNIX) as host:
+        host.bind(str(tmp_path / "host"))
+        host.listen()
+        host.settimeout(2)
+        with pytest.raises(KernelGone, match="broke off the line"):
+            kernel.run(HANG_UP.replace("HOST", str(tmp_path / "host")), 120)
+        with pytest.raises(TimeoutError):
+            host.accept()
+
+
+SEND = """
+kernel = get_ipython().kernel
+sockets = {{"stdin": kernel.stdin_socket, "iopub": kernel.iopub_thread.socket}}
+ident = kernel.get_parent("shell")["header"]["session"].encode()
+for _ in range(2000):
+    message = [ident, b"<IDS|MSG>", b"x", b"{{}}", b"{{}}", b"{{}}", {content}]
+    sockets["{channel}"].send_multipart(message)
+import time; time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("channel", ["stdin", "iopub"])
+def test_what_fits_into_no_message_ends_the_kernel(kernel, channel):
+    with pytest.raises(KernelGone, match="more than fits into a message"):
+        kernel.run(SEND.format(channel=channel, content="b' ' * 200_000_000"), 120)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [b"x", b"{}", b"{}", b"{}", b"[]," * 1_500_000],
+        [b"x", b"[" * 1_000_000, b"{}", b"{}", b"{}"],
+        [b"x"],
+    ],
+)
+def test_what_would_be_large_when_read_is_not_read(parts):
+    with pytest.raises(ValueError):  # noqa: PT011 (whoever sent it is told nothing)
+        measure(parts)
+    measure([b"x", b"{}", b"{}", b"{}", b"A" * 1_000_000])
+
+
+def test_memory_is_watched_also_while_nobody_waits_for_the_kernel(kernel):
+    kernel.execute_cell_input(
+        "import os, time\nfor _ in range(8):\n"
+        "    if os.fork() == 0:\n        held = bytearray(b'x' * 10**9); time.sleep(600)\n"
+    )
+    end = time.monotonic() + 60
+    while kernel.gone is None and time.monotonic() < end:
+        time.sleep(0.1)  # as long as a judge computes
+    assert "more than 2048 MB" in str(kernel.gone)
 
 
 def test_memory_and_threads_of_descendants_count():
