@@ -101,7 +101,7 @@ runs = {h: staircase_runs(StaircaseSettings(num_heads=h), name=f"{h} heads") for
 # %%
 for h, of_h in runs.items():
     answered = [round(run.answered, 1) for run in of_h]
-    print(f"{h} heads of {48 // h:2} features: {min(answered):.1f} to {max(answered):.1f} answers")
+    print(f"h = {h}, {48 // h:2} features each: {min(answered):.1f} to {max(answered):.1f} answers")
 best = [int(run.accuracy.argmax()) for run in runs[1]]
 nearly_always = all(run.accuracy.max() > 0.9 > run.accuracy.sort().values[-2] for run in runs[1])
 print("what a lone head answers best in three runs: question", *[k + 1 for k in best])
@@ -111,7 +111,7 @@ reveal("lone-head-choice", (2 if len(set(best)) > 1 else 1) if nearly_always els
 # %% tags=["nbval-ignore-output"]
 for h in (1, 2):
     for run in runs[h]:
-        print(f"{h} heads, each question:", "  ".join(f"{share:.0%}" for share in run.accuracy))
+        print(f"h = {h}, each question:", "  ".join(f"{share:.0%}" for share in run.accuracy))
 
 # %% [markdown]
 # **What was seen.** A staircase: each head answers one question, and the rest is guessed. Nothing tells
@@ -146,18 +146,22 @@ line_plot(
 # %% [markdown]
 # **Why down again?** A head with one feature has a score $q \cdot k$ of two single numbers: the keys lie
 # on a line, and the query can only ask for “far right” or “far left”. Many such heads together could
-# still do it. Do they, with more training?
+# still do it. Do they, with more training? And does it help the lone head?
 
 # %%
-longer = staircase_runs(StaircaseSettings(num_heads=48, steps=1000), name="48 heads, longer")
-more = min(run.answered for run in longer)
-print("48 heads with 1000 steps in place of 400:",
-      "at least one answer more" if more > means[48] + 1 else
-      "more than before" if more > means[48] else "no more than before")
+longer = {h: staircase_runs(StaircaseSettings(num_heads=h, steps=1000), name=f"h = {h}, longer")
+          for h in (1, 48)}
+
+# %%
+for h, of_h in longer.items():
+    more = [run.answered - means[h] for run in of_h]
+    print(f"h = {h:2}, 1000 steps in place of 400:",
+          "at least one answer more in each run" if min(more) > 1 else
+          "less than half an answer more in each run" if max(more) < 0.5 else "something between")
 
 # %% [markdown]
-# So the fall is a matter of *this much* training. It is not a limit like that of the lone head: that one
-# you may train as long as you like.
+# So the fall is a matter of *this much* training. The limit of the lone head is not: however long you
+# train it, one mean is all that its linear reader gets.
 #
 # **Is it heads that are needed, then?** Two ways around. Take two questions and one head. Behind it, put
 # a network of two layers that works on what the head brought (chapter 07). Or put two one-head
@@ -205,15 +209,14 @@ for name, of_way in around.items():
 # %% [markdown] question="lone-head-limit"
 # Why does a lone head with a linear reader not answer four questions, even with 512 features?
 #
-# - [ ] 512 features are too few for four values
+# - [ ] 512 features are too few to hold the values of four items at once
 #   Four values out of eight fit into a dozen numbers. Width is not what is missing.
-# - [x] It has one set of weights, so it brings one weighted mean of the values
-#   Whatever the width, all features are mixed by the same weights. From a mean the parts cannot be
-#   read linearly.
-# - [ ] It has not been trained long enough
-#   You can train it as long as you like: a linear reader gets one mean.
-# - [ ] The softmax saturates
+# - [ ] It has not been trained long enough: each question more takes longer
+#   More than twice the steps brought less than half an answer. A linear reader gets one mean.
+# - [ ] The softmax saturates, and no gradient is left for the other three
 #   It should be sharp here. It is sharp on one item, that is the point.
+# - [x] It brings one weighted mean of the values, whatever its width
+#   All features are mixed by the same weights. From a mean the parts cannot be read linearly.
 
 # %% [markdown]
 # ## Cutting and joining
@@ -256,7 +259,7 @@ reveal("wrong-split", 1 if x.view(b, 2, n, 2)[0, 0].flatten().tolist() == x[0, 0
 # %% [markdown]
 # A view counts the numbers off anew, in the order in which they lie in memory. To get $h$ in front of $n$
 # the numbers must change places, and a view never moves any. Each of the wrong ways has been found
-# in published code: it gives the right shape, raises nothing, and trains, if not as well.
+# in published code: it gives the right shape, raises nothing, and trains.
 #
 # **How do you catch it?** By what attention must do. Without a mask, shuffled tokens give shuffled
 # outputs (chapter 04). And under a mask by which each token sees only itself, no output may depend on
@@ -333,10 +336,10 @@ print("head 2 is a slice:", torch.allclose(whole, alone, atol=1e-6))
 #
 # - [ ] 64: features 192 to 255
 #   That is what comes out, after the projection. What goes in is not cut.
-# - [x] 512: all of them
-#   q = x W_q, and head 3's part of W_q are 64 whole columns, 512 numbers each.
 # - [ ] 64, but W_q chooses which
 #   A column has a weight for every feature; it does not choose.
+# - [x] 512: all of them
+#   q = x W_q, and head 3's part of W_q are 64 whole columns, 512 numbers each.
 # - [ ] 8
 #   That is the number of heads.
 
@@ -383,9 +386,10 @@ print("numbers in W_V and W_O:", 2 * 12 * 12, "  in the fused matrices:", fused.
 
 # %% [markdown]
 # So a head does two separate things: $W_m^Q$ and $W_m^K$ say where to look, and the one matrix $M_m$
-# says what to carry from there. Two matrices are kept for its rank: $M_m$ is
-# $(d_\text{model}, d_\text{model})$ but of rank $d_k$, and two thin factors are the cheap way to write
-# it. With one head there is nothing to save, and one of the two is too many.
+# says what to carry from there. Why then keep two matrices? Because of the rank. $M_m$ is
+# $(d_\text{model}, d_\text{model})$, but all that it writes passes through $d_k$ numbers: its rank is
+# $d_k$, and two thin factors are the cheap way to write such a matrix. With one head there is nothing to
+# save, and one of the two is too many.
 #
 # See it move: the view below has weights set by hand for four heads. Change the number of heads, and
 # switch some off.
@@ -396,14 +400,14 @@ HeadsExplorer()
 # %% [markdown] question="output-projection-linear"
 # Somebody says: “W_O brings the non-linearity into attention.” What do you answer?
 #
-# - [ ] Right: without it everything is linear
-#   W_O is a matrix product. Putting it in or leaving it out changes nothing about that.
-# - [x] W_O is linear, it fuses with W_V; what is not linear is the softmax of the scores
+# - [x] It is linear and fuses with W_V; what is not linear is the softmax
 #   You saw the fused matrices give the same output. The weights, though, depend on x by way of an
 #   exponential.
-# - [ ] W_O is linear, and so is attention as a whole
+# - [ ] Right: without W_O the output would be a linear function of the tokens
+#   W_O is a matrix product. Putting it in or leaving it out changes nothing about that.
+# - [ ] It is linear, and so is attention as a whole, if the biases are zero
 #   The weights are made from x as well: twice the input is not twice the output.
-# - [ ] Only with a bias
+# - [ ] It does, but only together with its bias, which shifts the output
 #   A bias shifts. That is affine, and no more.
 
 # %% [markdown]
@@ -429,8 +433,9 @@ HeadsExplorer()
 x = torch.randn(1, 64, 128)
 for h in (1, 2, 8, 32):
     module = MultiHeadAttention(128, h)
-    print(f"{h:2} heads: {count_parameters(module):,} parameters, {multiply_adds(module, x, x, x):,} "
-          f"multiply-adds, {kept_bytes(module, x, x, x):9,} bytes kept for the backward pass")
+    kept, by_table = kept_bytes(module, x, x, x), 4 * (4 * 64 * 128 + h * 64 * 64)  # 4 bytes a number
+    print(f"h = {h:2}: {count_parameters(module):,} parameters, {multiply_adds(module, x, x, x):,} "
+          f"multiply-adds, {kept:,} bytes kept for the backward pass; by the table {by_table:,}")
 
 # %% [markdown] prediction="activations-ratio"
 # d_model = 512, n = 2048. By what factor do the activations (everything in the table but the
@@ -444,8 +449,11 @@ for h in (1, 2, 4, 8, 16):
     base[h] = [attention_memory(512, h, n).activations for n in lengths]
 growth = {f"{h} heads": [a / one for a, one in zip(base[h], base[1])] for h in (2, 4, 8, 16)}
 for n in (64, 512, 2048):
-    print(f"n = {n:4}: 8 heads hold {growth['8 heads'][lengths.index(n)]:.1f} times what one holds")
-reveal("activations-ratio", growth["8 heads"][lengths.index(2048)])
+    x = torch.randn(1, n, 512)
+    one, eight = (kept_bytes(MultiHeadAttention(512, h), x, x, x) for h in (1, 8))
+    print(f"n = {n:4}: 8 heads hold {growth['8 heads'][lengths.index(n)]:.1f} times what one holds; "
+          f"counted by PyTorch {eight / one:.1f}")
+reveal("activations-ratio", eight / one)
 
 # %%
 line_plot(
@@ -457,8 +465,8 @@ line_plot(
 
 # %% [markdown]
 # **What was seen.** Neither parameters nor multiply-adds depend on $h$. The memory for the weights does,
-# and how much that matters depends on the length: $4 n d_\text{model}$ against $h n^2$. In the cell
-# before, PyTorch's own count is the formula's, to the byte.
+# and how much that matters depends on the length: $4 n d_\text{model}$ against $h n^2$. PyTorch's own
+# count is the table's, to the byte.
 #
 # **Must the weights be held at all?** The output needs their sums only. Chunked attention (chapter 10)
 # computes the same numbers piece by piece and never has all of them:
@@ -473,8 +481,8 @@ print(f"same output: {same}; weights built: {built / 2**20:.0f} MiB kept, in chu
       f"{chunked / 2**20:.1f} MiB")
 
 # %% [markdown]
-# What then still grows with $h$ is one number for each query and head. Move the sliders, and find the length from which on the weights
-# are more than half of everything, for 1 and for 16 heads.
+# What then still grows with $h$ is one number for each query and head. Move the sliders, and find the
+# length from which on the weights are more than half of everything, for 1 and for 16 heads.
 
 # %%
 memory_view()
@@ -482,13 +490,13 @@ memory_view()
 # %% [markdown] question="heads-cost"
 # d_model stays at 768. From 12 heads to 24: what doubles?
 #
-# - [ ] The parameters
+# - [ ] The parameters of W_q, W_k and W_v, but not those of W_O
 #   Each head has half as many features, so all of them together have as many as before.
-# - [ ] The multiply-adds of the scores
-#   n · n pairs, h heads, d_k features each: h · d_k is d_model.
 # - [x] The memory for the attention weights, if they are built
 #   It is h · n · n numbers. A kernel that does not build them does not have it.
-# - [ ] Nothing at all
+# - [ ] The multiply-adds of the scores, since there are twice as many
+#   n · n pairs, h heads, d_k features each: h · d_k is d_model.
+# - [ ] Nothing at all: the heads share what one head had
 #   The weights (b, h, i, j) have h among their axes.
 
 # %% [markdown]
@@ -560,12 +568,12 @@ line_plot(
 #
 # - [ ] Longer sequences
 #   Length is not what a key's features are for.
+# - [ ] Wider values, still one head
+#   Values are what is carried. The look-up fails before, in the scores.
+# - [ ] Scores without a scale
+#   W_q and W_k can make scores as large as they like. Larger is not better separated.
 # - [x] Fewer different keys
 #   In a plane a handful of directions can be told apart, a hundred cannot.
-# - [ ] Wider values
-#   Values are what is carried. The look-up fails before, in the scores.
-# - [ ] No scale
-#   W_q and W_k can make scores as large as they like. Larger is not better separated.
 
 # %% [markdown]
 # ## What does a head do?
@@ -593,6 +601,10 @@ found, lost = attention_to_questions(chosen, test).argmax(dim=1), costs.argmax(d
 print("what each head looks at:        question", *(found + 1).tolist())
 print("what is lost when it is silent: question", *(lost + 1).tolist())
 print("map and knife agree:", torch.equal(found, lost))
+print("each costs its question more than three quarters:", bool((costs.amax(dim=1) > 0.75).all()))
+
+# %% [markdown]
+# More than seven eighths cannot be lost: a guess is still right once in eight.
 
 # %% [markdown] prediction="eight-heads-ablated"
 # Now the model with *eight* heads, three runs. Take the heads that put more than half of their weight on
@@ -639,19 +651,20 @@ heat_map(
 #   zero also takes away its mean, which the others had come to count on. Replacing it by that mean is a
 #   milder cut, and can give another answer.
 # - Real models have more heads than questions, layers behind layers, and a network in each. Expect the
-#   second picture, not the first. Chapter 08 puts map and knife side by side on a translation.
+#   second picture, not the first. Chapter 08 puts map and knife side by side for a model that rewrites
+#   dates.
 
 # %% [markdown] question="map-and-knife"
 # In a trained model, head 5 attends to the subject of each verb, plain to see in its map. Silencing it
 # changes no prediction. What follows?
 #
-# - [ ] The map is wrong
-#   It shows truly where the head looks.
-# - [ ] The head has learnt nothing
-#   It finds subjects. That is something.
 # - [x] What it brings is not needed, or comes from elsewhere too
 #   Another head or layer may bring the same. Silence several together to find out.
-# - [ ] The model does not use subjects
+# - [ ] The map is wrong: a head that looks there would be missed
+#   It shows truly where the head looks.
+# - [ ] The head has learnt nothing, and its map is an accident
+#   It finds subjects. That is something.
+# - [ ] The model makes its predictions without the subjects
 #   It may well get them by another way.
 
 # %% [markdown]
@@ -697,6 +710,7 @@ uneven = torch.randn(2, 9, 10)
 print("d_model = 10, 3 heads:", outcome(TextbookAttention(3, 10), uneven, uneven, uneven).split(":")[0])
 print("two calls of a fresh module agree:",
       torch.equal(textbook.train()(x, x, x), textbook(x, x, x)))
+print("after them it holds weights, and their graph:", textbook.attn.grad_fn is not None)
 
 # %%
 torch.manual_seed(0)
