@@ -19,6 +19,12 @@ TOLERANCE = {
     torch.bfloat16: (5e-2, 3e-2),
 }
 
+SHOWN_NUMBERS = 16
+"""Inputs and results with at most this many numbers are shown in full."""
+
+LONGEST_TEXT = 240
+"""Characters of a text that are shown: the names and shapes of a layer's parameters fit in."""
+
 AXIS_WORDS = {
     "b": "batch entry",
     "h": "head",
@@ -276,7 +282,7 @@ def describe(value: Any) -> str:
     if isinstance(value, Tensor):
         if value.device.type == "meta":
             return f"a tensor of shape {tuple(value.shape)} on device meta"
-        if value.numel() <= 12:
+        if value.numel() <= SHOWN_NUMBERS:
             return written(value)
         return f"a tensor of shape {tuple(value.shape)}, {value.dtype}"
     if isinstance(value, tuple | list):
@@ -286,7 +292,8 @@ def describe(value: Any) -> str:
     if isinstance(value, float):
         return repr(float(number(value)))
     if isinstance(value, bool | int | str):
-        return repr(value)[:60]
+        text = repr(value)
+        return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
     return f"an object of type {_type_name(value)}"
 
 

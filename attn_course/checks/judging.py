@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from attn_course.checks import compare
-from attn_course.checks.compare import Expected, describe
+from attn_course.checks.compare import SHOWN_NUMBERS, Expected, describe
 from attn_course.checks.exercise import (
     Answer,
     Case,
@@ -26,15 +26,13 @@ from attn_course.checks.exercise import (
     as_float64,
     call_stage,
     positional_names,
+    tensors_in,
 )
 from attn_course.checks.report import Report
 from attn_course.checks.runner import TIME_LIMIT, Failure, Outcome, copy_of, detached, run
 
 TOTAL_LIMIT = 30.0
 """Seconds of wall-clock time for all calls of one answer together."""
-
-SHOWN_NUMBERS = 16
-"""A case with at most this many numbers is shown in full."""
 
 
 def observe(answer: Answer, cases: Sequence[Case]) -> list[Outcome]:
@@ -82,7 +80,7 @@ def judge(exercise: Exercise, cases: Sequence[Case], outcomes: Sequence[Outcome]
         )
         return Report(exercise.name, False, None, message, stages=stages)
     done = f"Right on all {len(findings)} probes ({', '.join(name for name, _ in stages)})."
-    return Report(exercise.name, True, None, done, tuple(_remarks(findings)), stages)
+    return Report(exercise.name, True, None, done, tuple(_remarks(exercise, findings)), stages)
 
 
 def _examine(exercise: Exercise, case: Case, outcome: Outcome) -> Finding:
@@ -254,7 +252,8 @@ def _in_words(exercise: Exercise, finding: Finding) -> str:
     )
     text = f"With {inputs}: {finding.problem}" if inputs else f"{finding.problem}"
     text += "" if text.endswith("?") else "."
-    if small and _comparable(finding):
+    results = tensors_in(finding.expected)
+    if small and _comparable(finding) and all(r.numel() <= SHOWN_NUMBERS for r in results):
         wanted = finding.case.stage.outputs or exercise.outputs
         text += f"\nYours: {_listed(wanted, finding.outcome.value)}"
         text += f"\nExpected: {_listed(wanted, finding.expected)}"
@@ -294,17 +293,37 @@ def _stages_passed(exercise: Exercise, findings: Sequence[Finding]) -> tuple[tup
     return tuple(passed.items())
 
 
-def _remarks(findings: Sequence[Finding]) -> Iterator[str]:
+def _remarks(exercise: Exercise, findings: Sequence[Finding]) -> Iterator[str]:
     told = set()
     for finding in findings:
         stage = finding.case.stage
         if finding.problem and stage.remark and stage.name not in told:
             told.add(stage.name)
             yield f"{stage.message} ({finding.problem})"
-    value = findings[0].outcome.value
-    for tensor in value if isinstance(value, tuple) else (value,):
-        if isinstance(tensor, torch.Tensor) and tensor.is_floating_point():
-            dtype = findings[0].case.dtype
-            if torch.finfo(tensor.dtype).eps < torch.finfo(dtype).eps:
-                yield f"The inputs are {dtype} and the result is {tensor.dtype}; cast it back."
-                return
+    wider = next(filter(None, (_wider(exercise, finding) for finding in findings)), None)
+    if wider:
+        yield wider
+
+
+def _wider(exercise: Exercise, finding: Finding) -> str | None:
+    """What to say of a result in a wider dtype than the inputs have: it costs memory, no more.
+
+    Where the reference's is as wide, the width comes from how the stage looks at it.
+    """
+    dtype, stage = finding.case.dtype, finding.case.stage
+    found = _widest(finding.outcome.value)
+    if found is None or not _finer(found, dtype):
+        return None
+    reference = _widest(detached(call_stage(stage, exercise.reference, copy_of(finding.case.args))))
+    if reference is None or _finer(reference, dtype):
+        return None
+    return f"The inputs are {dtype} and the result is {found}; cast it back."
+
+
+def _widest(value: Any) -> torch.dtype | None:
+    floats = [t.dtype for t in tensors_in(value) if t.is_floating_point()]
+    return min(floats, key=lambda dtype: torch.finfo(dtype).eps) if floats else None
+
+
+def _finer(one: torch.dtype, other: torch.dtype) -> bool:
+    return torch.finfo(one).eps < torch.finfo(other).eps

@@ -143,6 +143,14 @@ class HalfWay(Parts):
         return self.norm_2(x + self.feed_forward(x))
 
 
+class PairWithoutResidual(Parts):
+    """Two faults: the shape of what comes back is told first."""
+
+    def forward(self, x, mask=None):
+        x, weights = self.self_attention(x, x, x, mask)
+        return self.norm_2(self.feed_forward(self.norm_1(x))), weights
+
+
 class WithoutReturn(Parts):
     def forward(self, x, mask=None):
         x + self.self_attention(x, x, x, mask)[0]
@@ -179,6 +187,7 @@ WRONG = {
         (Pre, "pre-norm", "before the sublayer"),
         (HalfWay, "pre-norm", "norm(x + sublayer(x))"),
         (WithoutReturn, None, "return"),
+        (PairWithoutResidual, None, "one tensor should come back, not 2 values"),
     ],
     "PreNormBlock": [
         (Post, "post-norm", "after the sum"),

@@ -162,6 +162,31 @@ def test_a_wider_dtype_passes_with_a_remark():
     assert "float64" in report.remarks[0]
 
 
+def test_a_wider_dtype_is_remarked_wherever_it_comes_back():
+    exercise = get("apply_rope")
+
+    def left_wide(x, positions, base=10000.0):
+        wide = x.float() if x.dtype == torch.bfloat16 else x
+        return exercise.reference(wide, positions, base)
+
+    report = examine(left_wide, exercise)
+    assert report.passed
+    assert "torch.bfloat16 and the result is torch.float32" in report.remarks[0]
+
+
+def test_numbers_are_shown_only_where_they_are_few():
+    exercise = get("relative_shift")
+    small = examine(lambda shift, d_model: exercise.reference(shift, d_model).mT, exercise)
+    assert "Expected: matrix = [[0.5403, -0.8415]" in small.message
+
+    def wrong_when_wide(shift, d_model):
+        return exercise.reference(shift, d_model) * (1 if d_model < 5 else 2)
+
+    wide = examine(wrong_when_wide, exercise)
+    assert not wide.passed
+    assert "Expected" not in wide.message
+
+
 def test_half_precision_costs_no_marks():
     def late_scale(query, key, value, mask=None):
         if query.dtype != torch.float16:

@@ -153,10 +153,8 @@ def spread(layer: Any, heads: list[int]) -> None:
 
 
 def in_place_with_gradients(attention: Any, heads: list[int]) -> Any:
-    """Clears the columns of the copy, outside of `no_grad`."""
-    if any(not 0 <= m < attention.num_heads for m in heads):
-        raise ValueError(f"no heads {heads} among {attention.num_heads}")
-    layer = deepcopy(attention)
+    """Clears the columns of the copy head by head, outside of `no_grad`."""
+    layer = checked(lambda layer, heads: None)(attention, heads)
     d = layer.W_o.in_features // layer.num_heads
     for m in heads:
         layer.W_o.weight[:, m * d : (m + 1) * d] = 0.0
@@ -165,7 +163,7 @@ def in_place_with_gradients(attention: Any, heads: list[int]) -> Any:
 
 def all_in_place_with_gradients(attention: Any, heads: list[int]) -> Any:
     """Clears all named columns at once, outside of `no_grad`; even when there are none."""
-    layer = in_place_with_gradients(attention, [])
+    layer = checked(lambda layer, heads: None)(attention, heads)
     columns(layer)[:, heads] = 0.0
     return layer
 

@@ -143,6 +143,12 @@ def linears_only(model: nn.Module) -> int:
     return sum(p.numel() for p in weights.values())
 
 
+def level_by_level(model: nn.Module) -> int:
+    """Each module's own, module by module: its matrix in another place counts again."""
+    own = [p for module in model.modules() for p in module.parameters(recurse=False)]
+    return sum(p.numel() for p in own if p.requires_grad)
+
+
 def by_value(model: nn.Module) -> int:
     """What has the same shape counts once."""
     return sum(torch.Size(shape).numel() for shape in {p.shape for p in model.parameters()})
@@ -178,7 +184,8 @@ MISTAKES = (
     ),
     Mistake(
         "bytes",
-        "Bytes are counted, or kilobytes. Asked for is how many numbers there are.",
+        "The unit is another one: bytes, thousands or millions. Asked for is how many numbers "
+        "there are.",
         total(trained, lambda p: p.numel() * p.element_size()),
         also=(
             lambda model: count_parameters(model) / 1e6,
@@ -236,6 +243,12 @@ MISTAKES = (
         total(lambda p: True),
     ),
     Mistake(
+        "with-a-gradient-now",
+        "Counted is what holds a gradient at the moment, in p.grad. Before the first backward pass "
+        "that is nothing. Whether a parameter is trained stands in requires_grad.",
+        total(lambda p: p.grad is not None),
+    ),
+    Mistake(
         "frozen-only",
         "Counted is what is not trained.",
         total(lambda p: not p.requires_grad),
@@ -258,6 +271,7 @@ MISTAKES = (
         "once.",
         module_by_module,
         also=(
+            level_by_level,
             lambda model: sum(
                 p.numel()
                 for _, p in model.named_parameters(remove_duplicate=False)
