@@ -183,6 +183,26 @@ def test_the_table_has_a_row_for_each_kind_and_each_seed():
     assert {runs.shape for runs in table.values()} == {(2, 2)}
 
 
+# kills: an encoding that the table does not hand on, runs in another order than their seeds
+def test_the_table_hands_on_an_encoding():
+    def of_table(encode):
+        options = {"positions": ["sinusoidal"], "settings": TINY, "encode": encode}
+        return length_table(THREE_BACK, seeds=(0, 1), **options)["sinusoidal"]
+
+    asked = []
+
+    def recorded(n, d_model):
+        asked.append((n, d_model))
+        return doubled_exponent(n, d_model)
+
+    found = of_table(recorded)
+    assert asked == [(TINY.n * max(TINY.factors), TINY.d_model)] * 2
+    expected = length_runs(
+        THREE_BACK, "sinusoidal", seeds=(0, 1), settings=TINY, encode=doubled_exponent
+    )
+    torch.testing.assert_close(found, expected)
+
+
 # kills: encodings that do not reach the model, a task that needs no position
 def test_an_exact_distance_needs_positions():
     short = LengthSettings(factors=(1,), steps=150)

@@ -145,13 +145,22 @@ def length_table(
     positions: Iterable[Position] = POSITIONS,
     seeds: Iterable[int] = range(3),
     settings: LengthSettings | None = None,
+    encode: Encode | None = None,
 ) -> dict[Position, Float[Tensor, "run factor"]]:
-    """Return accuracies (seeds, lengths) for each kind of position, with one bar for all runs."""
+    """Return accuracies (seeds, lengths) for each kind of position, with one bar for all runs.
+
+    encode: takes the place of the sinusoids.
+    """
     positions, seeds = list(positions), list(seeds)
     settings = settings or LengthSettings()
     table = {}
     with training_bar(task_name, len(positions) * len(seeds) * settings.steps, None) as bar:
         for position in positions:
-            table[position] = length_runs(task_name, position, seeds=seeds, settings=settings)
-            bar.update(len(seeds) * settings.steps)
+            rows = []
+            for seed in seeds:
+                rows.append(
+                    length_runs(task_name, position, seeds=[seed], settings=settings, encode=encode)
+                )
+                bar.update(settings.steps)
+            table[position] = torch.cat(rows)
     return table
