@@ -22,6 +22,8 @@ from .errors import Gone
 from .peer import Peer
 
 _COURSE = str(Path(__file__).parents[1]) + os.sep
+_GIVEN = "<course: "
+_NOT_OWN = (_COURSE, _GIVEN, "<frozen")
 _LIBRARY = os.sep + "lib" + os.sep + "python"
 
 
@@ -57,25 +59,33 @@ def find(names: dict[str, Any], name: str) -> Any:
     return names[name]
 
 
-def release(module: str, function: str, name: str, source: str, own: bool) -> None:
-    """Put a function of the course where later cells look for it.
+def release(module: str, function: str, source: str, name: str, answer: str) -> None:
+    """Put a function or a class of the course where later cells look for it.
 
     Args:
-        module, function: its home in the course.
-        name: what the exercise calls it.
+        module, function: its home in the course; the module is "" if that is not there.
         source: its text, with all that it needs.
-        own: the notebook's name too, in place of a wrong answer.
+        name: what the exercise calls it.
+        answer: code that defines it as the exercise asks for it, to take the place of a wrong
+            answer in the notebook; "" where the student's own is right.
     """
     from IPython.core.getipython import get_ipython
 
     shell: Any = get_ipython()
+    if module:
+        made = _run(source, module, function)
+        setattr(__import__(module, fromlist=["*"]), function, made[function])
+    if answer:
+        shell.user_ns[name] = _run(answer, "__main__", name)[name]
+
+
+def _run(source: str, module: str, name: str) -> dict[str, Any]:
+    """The names that the course's own code defines, as if it stood in a module."""
     namespace: dict[str, Any] = {"__name__": module}
-    filename = f"<course: {name}>"
+    filename = f"{_GIVEN}{name}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(True), filename)
     exec(compile(source, filename, "exec"), namespace)
-    setattr(__import__(module, fromlist=["*"]), function, namespace[function])
-    if own:
-        shell.user_ns[name] = namespace[function]
+    return namespace
 
 
 def locate(error: BaseException) -> dict[str, Any]:
@@ -86,7 +96,7 @@ def locate(error: BaseException) -> dict[str, Any]:
     line, own = "", False
     for frame, number in traceback.walk_tb(error.__traceback__):
         filename = frame.f_code.co_filename
-        own = not (filename.startswith(_COURSE) or _LIBRARY in filename or "<frozen" in filename)
+        own = not (filename.startswith(_NOT_OWN) or _LIBRARY in filename)
         if own:
             line = linecache.getline(filename, number).strip()
     return {"line": line[:200], "own": own}

@@ -101,7 +101,7 @@ def _answer(task: Task, answers: Answers) -> Piece | None:
 
 
 def _check(task: Task) -> Cell:
-    return Cell("check", task.check, task.name, task.number, task.points)
+    return Cell("check", task.check, task.name, task.number, task.points, task.solution)
 
 
 def _problem(task: Task, answers: Answers, notebook: Notebook) -> Problem | None:

@@ -38,6 +38,8 @@ class Cell:
         exercise: the exercise's bare name, for an answer and a check.
         number: such as "3.2", for an answer and a check.
         points: what the exercise is worth, for an answer and a check.
+        solution: of a check: the course's answer, that takes the place of a wrong one where
+            later exercises build on it.
     """
 
     kind: CellKind
@@ -45,6 +47,7 @@ class Cell:
     exercise: str | None = None
     number: str | None = None
     points: float = 0.0
+    solution: str = ""
 
 
 @dataclass(frozen=True)

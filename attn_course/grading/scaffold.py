@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +27,7 @@ class Task:
         stub: the answer cell as it is handed out.
         check: the check cell.
         optional: its points come on top of what the chapter is worth.
+        solution: the course's answer, as the chapter asks for it; "" where it is not known.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Task:
     stub: str
     check: str
     optional: bool = False
+    solution: str = ""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Scaffold:
 def scaffolds(root: Path | None = None) -> dict[str, Scaffold]:
     """All chapters that have exercises, by their two digits, from the course's `exercises/`.
 
+    Their solutions are those of `solutions/`, as far as that is there.
+
     Raises:
         ValueError: if the course's folder is not here.
     """
@@ -83,22 +87,27 @@ def scaffolds(root: Path | None = None) -> dict[str, Scaffold]:
         )
     found = {}
     for chapter in CHAPTERS:
-        path = chapter.notebook(root, "exercises")
-        if path.is_file():
-            scaffold = read_scaffold(chapter.number, json.loads(path.read_text(encoding="utf-8")))
+        exercises, solved = (_read(chapter.notebook(root, f)) for f in ("exercises", "solutions"))
+        if exercises is not None:
+            scaffold = read_scaffold(chapter.number, exercises, solved)
             if scaffold.tasks:
                 found[chapter.number] = scaffold
     return found
 
 
-def read_scaffold(chapter: str, notebook: dict) -> Scaffold:
-    """The scaffold that a built notebook of `exercises/` holds.
+def _read(path: Path) -> dict | None:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+
+def read_scaffold(chapter: str, notebook: dict, solved: dict | None = None) -> Scaffold:
+    """The scaffold that a built notebook of `exercises/` holds, with the answers of `solved`.
 
     Raises:
         ValueError: if an answer cell has no check with points behind it.
     """
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     grades = [(cell, cell["metadata"].get("nbgrader", {})) for cell in cells]
+    solutions = _solutions(solved)
     checks = {grade["grade_id"]: (cell, grade) for cell, grade in grades if grade.get("grade")}
     names = {grade["grade_id"] for _, grade in grades if grade.get("solution")}
     optional = _optional(notebook["cells"])
@@ -110,7 +119,7 @@ def read_scaffold(chapter: str, notebook: dict) -> Scaffold:
         source = "" if cell.get("id") == "install" else "".join(cell["source"])
         if grade.get("solution"):
             task = _task(grade["grade_id"], source, checks, optional)
-            tasks.append(task)
+            tasks.append(replace(task, solution=solutions.get(task.name, "")))
             setup[task.name], pending = tuple(pending), []
         elif (
             not grade and cell.get("id") != "install" and (kept := _without_shows(source, dropped))
@@ -118,6 +127,15 @@ def read_scaffold(chapter: str, notebook: dict) -> Scaffold:
             pending.append(kept)
     given = frozenset(normal_form("".join(cell["source"])) for cell in cells)
     return Scaffold(chapter, tuple(tasks), setup, given)
+
+
+def _solutions(notebook: dict | None) -> dict[str, str]:
+    """The answers of a solved notebook, by exercise."""
+    return {
+        cell["metadata"]["nbgrader"]["grade_id"]: "".join(cell["source"])
+        for cell in (notebook or {"cells": []})["cells"]
+        if cell["metadata"].get("nbgrader", {}).get("solution")
+    }
 
 
 def _optional(cells: list[dict]) -> set[str]:

@@ -16,7 +16,7 @@ from attn_course.grading.job import Job
 from attn_course.grading.kernel import Kernel, KernelGone
 from attn_course.grading.peer import Peer
 from attn_course.grading.records import Cell, Verdict
-from attn_course.grading.releases import answers, source_of_reference, wants
+from attn_course.grading.releases import answers, source_of_reference, stand_in, wants
 from attn_course.grading.sandbox import Limits, Sandbox
 from attn_course.grading.student_code import defined_names, needed_names
 from attn_course.grading.verdict import Finding
@@ -46,7 +46,6 @@ class _Progress:
     ran: dict[str, Ran] = field(default_factory=dict)
     replay: list[str] = field(default_factory=list)
     helpers: list[str] = field(default_factory=list)
-    given: set[str] = field(default_factory=set)
     notes: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -126,7 +125,9 @@ class Session:
         if self._cell.kind == "answer":
             if name in self.rebuilt.problems:
                 return "pass"
-            self._release_for(name, source)
+            self._release_for(source, name)
+        elif self._cell.kind == "helper":
+            self._release_for(source)
         elif self._cell.kind == "check":
             settled = self._settled(name)
             if settled is not None:
@@ -214,8 +215,6 @@ class Session:
             except KernelGone:
                 self._done.replay.remove(source)
                 return False
-        for name in sorted(self._done.given):
-            self._give(name)
         return True
 
     # -- exercises ----------------------------------------------------------------------------
@@ -330,25 +329,31 @@ class Session:
 
     # -- references that later exercises build on ---------------------------------------------
 
-    def _release_for(self, name: str, source: str) -> None:
-        """Put earlier exercises' references where this answer looks for them."""
+    def _release_for(self, source: str, name: str = "") -> None:
+        """Put earlier exercises' references where a cell, or what it calls, looks for them."""
+        code = (source, *self._helpers_of(source))
         for earlier, made in list(self._done.verdicts.items()):
-            if wants(source, earlier) and not answers(earlier, name):
-                if made.status != "ok":
+            if any(wants(text, earlier) for text in code) and self._may_be_given(earlier):
+                if made.status != "ok" and name:
                     self._done.notes.setdefault(name, []).append(
                         f"`{earlier}` is the course's here, since yours is not right yet; this "
                         "exercise is judged on its own."
                     )
-                self._done.given.add(earlier)
                 with contextlib.suppress(Exception, KernelGone):
                     self.is_alive()
                     self._give(earlier)
 
+    def _may_be_given(self, earlier: str) -> bool:
+        """Whether a reference answers none of the exercises that are still to be judged."""
+        names = (cell.exercise or "" for cell in self.rebuilt.checks)
+        return not any(answers(earlier, n) for n in names if n not in self._done.verdicts)
+
     def _give(self, name: str) -> None:
-        module, function, source = source_of_reference(name)
-        own = self._done.verdicts[name].status != "ok"
-        arguments = (module, function, name, source, own)
-        self._running.run(_RELEASE.format(arguments=arguments), self.settings.timeout)
+        answer = "" if self._done.verdicts[name].status == "ok" else stand_in(self.rebuilt, name)
+        code = _RELEASE.format(arguments=(*source_of_reference(name), name, answer))
+        if code not in self._done.replay:
+            self._running.run(code, self.settings.timeout)
+            self._done.replay.append(code)
 
 
 def _readable(text: str) -> str:
