@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Generator, Tensor, nn
+
+from attn_course.checks.exercise import Diagnosis, Mistake, Output, Seen, Stage
 
 PartOf = Callable[[Any, str], Any]
 """(module, role) -> the part of the module that plays the role; None if there is none."""
@@ -87,11 +89,17 @@ def sizes_by_role(module: Any, roles: Iterable[str], part: PartOf) -> str:
     return ", ".join(f"{role} {count}" for role, count in counts) + f", in all {total}"
 
 
-def repeats(layer: Any, x: Tensor) -> Any:
-    """Whether two calls agree, in training and in evaluation; what comes back if no tensor does."""
-    outputs = layer(x), layer(x), layer.eval()(x), layer(x)
+def repeats(layer: Any, *inputs: Any) -> Any:
+    """Whether two calls agree, in training and in evaluation.
+
+    Where something else than a tensor comes back, that is for another stage to tell: they agree.
+    Raises TypeError for a tuple or list.
+    """
+    outputs = layer(*inputs), layer(*inputs), layer.eval()(*inputs), layer(*inputs)
+    if isinstance(outputs[0], tuple | list):
+        raise TypeError(f"one tensor should come back, not {len(outputs[0])} values")
     if not all(isinstance(output, Tensor) for output in outputs):
-        return outputs[0]
+        return True, True
     return torch.equal(*outputs[:2]), torch.equal(*outputs[2:])
 
 
@@ -102,3 +110,62 @@ def unreached(module: nn.Module, loss: Tensor) -> str:
     named = dict(module.named_parameters())
     gradients = torch.autograd.grad(loss, list(named.values()), allow_unused=True)
     return ", ".join(name for name, g in zip(named, gradients, strict=True) if g is None)
+
+
+def normalised(x: Tensor) -> bool:
+    """Whether each token has mean 0 and variance 1, as a new norm leaves it."""
+    x = x.detach().double()
+    spread = x.var(dim=-1, unbiased=False)
+    return bool((x.mean(dim=-1).abs() < 1e-3).all() and ((spread - 1).abs() < 1e-2).all())
+
+
+# -- two calls that should agree --------------------------------------------------------------
+
+
+def of_repeated_calls(
+    dropping: Iterable[Callable[..., Any]], made_anew: Iterable[Callable[..., Any]]
+) -> tuple[Mistake, Mistake]:
+    """The mistakes that a stage of repeated calls names, with examples of each."""
+    drops = Mistake(
+        "drops",
+        "Two calls with the same input differ in training mode: something is dropped. Here nothing "
+        "is.",
+        examples=tuple(dropping),
+    )
+    made_in_forward = Mistake(
+        "made-in-forward",
+        "Two calls with the same input differ, in eval mode too: a part is made, and so drawn "
+        "anew, in each call. What is not made in __init__ is never trained. (F.dropout without "
+        "`training=self.training` differs as well.)",
+        examples=tuple(made_anew),
+    )
+    return drops, made_in_forward
+
+
+def repeated_calls(
+    mistakes: Sequence[Mistake],
+    draw: Callable[[Generator], Iterator[tuple[Any, ...]]],
+    call: Callable[..., Any],
+    inputs: tuple[str, ...],
+) -> Stage:
+    """A stage in which two calls must agree; `call` returns what `repeats` does."""
+    by_id = {mistake.id: mistake for mistake in mistakes}
+
+    def diagnose(seen: Sequence[Seen]) -> Diagnosis:
+        in_evaluation = all(one.actual[1] for one in seen)
+        known = by_id["drops" if in_evaluation else "made-in-forward"]
+        return Diagnosis(known.message, known.id)
+
+    return Stage(
+        "repeated calls",
+        draw,
+        "Two calls with the same input should agree: nothing is dropped here, and nothing drawn "
+        "in forward.",
+        call=call,
+        outputs=(
+            Output("two calls agree in training"),
+            Output("two calls agree in evaluation"),
+        ),
+        inputs=inputs,
+        diagnose=diagnose,
+    )

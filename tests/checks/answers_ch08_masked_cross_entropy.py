@@ -85,9 +85,9 @@ RIGHT = {
 }
 WRONG = {
     "masked_cross_entropy": [
-        (smoothed, None, "minus the log-probability"),
+        (smoothed, "smoothed", "target alone"),
         (passed_as_it_is, "positions-as-classes", "axis 1"),
-        (epsilon, None, "`loss` is wrong"),
+        (epsilon, "epsilon-in-the-logarithm", "`loss` is wrong"),
         (prefix_only, None, "only the mask says"),
         (in_place, None, "altered in place", "targets"),
         (as_a_list, None, "must be a tensor"),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from math import sqrt
 
-import torch
-
 from attn_course.attention import cross_attention, scaled_dot_product_attention
 from attn_course.checks.catalogue import ch03_attention_mistakes as of_attention
 from attn_course.checks.catalogue.ch08_cross_attention_versions import (

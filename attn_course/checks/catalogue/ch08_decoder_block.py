@@ -19,7 +19,7 @@ from attn_course.checks.catalogue.ch08_parts import (
 )
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal, tenths
 from attn_course.checks.gradients import LOST_GRADIENT, input_gradients
-from attn_course.checks.modules import sizes_by_role, unreached
+from attn_course.checks.modules import repeated_calls, repeats, sizes_by_role, unreached
 from attn_course.masks import causal_mask, padding_mask
 
 # -- how an answer is called ------------------------------------------------------------------
@@ -37,6 +37,11 @@ def built(answer: Answer, x: Tensor, num_heads: int) -> Any:
     d_model, d_ff = x.shape[-1], 2 * x.shape[-1] + 1
     parts = decoder_parts(d_model, num_heads, d_ff, x)
     return install(answer(d_model, num_heads, d_ff), parts)
+
+
+def repeated(answer: Answer, x: Tensor, memory: Tensor, num_heads: int) -> Any:
+    """Whether two calls agree, in training and in evaluation."""
+    return repeats(built(answer, x, num_heads), x, memory)
 
 
 def run(answer: Answer, x: Tensor, memory: Tensor, num_heads: int) -> Any:
@@ -69,7 +74,8 @@ def untrained(answer: Answer, d_model: int, num_heads: int, d_ff: int) -> str:
     block = answer(d_model, num_heads, d_ff)
     require_parts(block)
     x, memory = (torch.linspace(-1, 1, n * d_model).view(1, n, d_model) for n in (2, 3))
-    return unreached(block, block(x, memory).square().sum())
+    memory_mask = torch.tensor([True, True, False])[None, None, None]
+    return unreached(block, block(x, memory, causal_mask(2), memory_mask).square().sum())
 
 
 # -- probes -----------------------------------------------------------------------------------
@@ -79,6 +85,11 @@ def draw_sizes(rng: Generator) -> Iterator[tuple]:
     """Unequal sizes."""
     yield 4, 2, 6
     yield 6, 3, 5
+
+
+def draw_repeated(rng: Generator) -> Iterator[tuple]:
+    """Enough features for a dropout of any size to show."""
+    yield normal(rng, 2, 8, 12), normal(rng, 2, 6, 12), 3
 
 
 def draw_plain(rng: Generator) -> Iterator[tuple]:
@@ -143,6 +154,7 @@ EXERCISE = Exercise(
             outputs=(Output("the block's parts"),),
             inputs=("d_model", "num_heads", "d_ff"),
         ),
+        repeated_calls(MISTAKES, draw_repeated, repeated, ("x", "memory", "num_heads")),
         Stage(
             "output",
             draw_plain,

@@ -11,20 +11,30 @@ from attn_course.checks.catalogue.ch08_decoder_block_versions import (
     cross,
     detached,
     detached_memory,
+    dropping,
     feed,
     in_order,
+    library_attention,
+    made_anew,
+    memory_written_into,
+    memory_zeroed,
+    normalised_queries,
     one_head,
+    plain_norms,
     right,
     shared_attention,
     shared_norm,
     steps,
+    stream_not_normalised,
     version,
     with_attention,
     without_norm,
     without_residual,
     without_step,
+    written_into,
 )
 from attn_course.checks.exercise import Mistake
+from attn_course.checks.modules import of_repeated_calls
 
 EXERCISES = ()
 
@@ -57,6 +67,26 @@ MISTAKES = (
         "The norm is taken of the sublayer's output alone, and x is added after it. Asked for is "
         "the norm of the sum.",
         in_order(lambda norm, x, step: x + norm(step(x))),
+    ),
+    Mistake(
+        "residual-inside",
+        "The sublayer is given norm(x) + x, and nothing is added to what it returns. The residual "
+        "goes round the sublayer: norm(x + sublayer(x)).",
+        in_order(lambda norm, x, step: step(norm(x) + x)),
+        also=(in_order(lambda norm, x, step: norm(step(x + x))),),
+    ),
+    Mistake(
+        "stream-not-normalised",
+        "What goes on from step to step is the sum before its norm: the norm's result is read by "
+        "the next sublayer and then lost. Here the norm's result *is* the new x.",
+        stream_not_normalised(last=True),
+        also=(stream_not_normalised(last=False),),
+    ),
+    Mistake(
+        "queries-normalised",
+        "Pre-norm, in which only the queries are normalised and not the keys and values of the "
+        "same x. Asked for is the paper's order, norm(x + sublayer(x)).",
+        version(normalised_queries),
     ),
     Mistake(
         "norm-before-and-residual-of-it",
@@ -93,6 +123,13 @@ MISTAKES = (
         "no-residual-feed-forward",
         "The residual around the feed-forward is missing.",
         without_residual(3),
+    ),
+    Mistake(
+        "norm-weights-unused",
+        "Gain and bias of a norm do not reach the result: in its place stands one without them, or "
+        "one that is made anew in each call. Make three in __init__, and use those.",
+        plain_norms(1, 2, 3),
+        also=(plain_norms(1), plain_norms(2), plain_norms(3)),
     ),
     Mistake("norm-1-unused", "The norm after self-attention is missing.", without_norm(1)),
     Mistake("norm-2-unused", "The norm after cross-attention is missing.", without_norm(2)),
@@ -187,6 +224,12 @@ MISTAKES = (
         cross("x", "memory", "memory", "none"),
     ),
     Mistake(
+        "memory-zeroed",
+        "The padded tokens of the memory are set to zeros, and then attended to: a key of zeros "
+        "has a score like others. Hand the mask to cross-attention.",
+        version(memory_zeroed),
+    ),
+    Mistake(
         "masks-inverted",
         "A mask works the other way round: True means “may attend”.",
         version(
@@ -252,6 +295,26 @@ MISTAKES = (
         ),
     ),
     Mistake(
+        "input-returned",
+        "What came in comes back: the result of the steps has another name, and is lost.",
+        version(lambda block, x, *others: (right(block, x, *others), x)[1] + 0),
+        also=(version(lambda block, x, memory, *masks: memory + 0),),
+    ),
+    Mistake(
+        "in-place",
+        "The caller's x or memory is changed in place (`+=` writes into it). Whoever calls still "
+        "needs it: every block reads the same memory.",
+        version(written_into),
+        also=(version(memory_written_into),),
+    ),
+    Mistake(
+        "library-attention",
+        "The attention is PyTorch's nn.MultiheadAttention. Its fourth argument is a mask of "
+        "padding, True where it is *hidden*, and it takes (b, j) alone. Asked for is the course's "
+        "MultiHeadAttention, or your own.",
+        version(right, library_attention),
+    ),
+    Mistake(
         "pair",
         "A pair comes back. The block returns its output alone.",
         version(lambda block, *args: (right(block, *args), None)),
@@ -266,5 +329,9 @@ MISTAKES = (
         "memory-detached",
         "No gradient reaches the memory, so that the encoder would never be trained.",
         version(detached_memory),
+    ),
+    *of_repeated_calls(
+        dropping=(version(dropping),),
+        made_anew=(version(made_anew("cross_attention")), version(made_anew("feed_forward"))),
     ),
 )

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attn_course.blocks import FeedForward, LayerNorm
@@ -214,3 +215,91 @@ def with_attention(role: str, other: str) -> Answer:
         return getattr(block, other)(x, memory, memory, memory_mask)[0]
 
     return steps(ask_x, ask_other)
+
+
+def stream_not_normalised(last: bool) -> Answer:
+    """Sublayers read what is normalised, and the sum that goes on is not."""
+
+    def forward(block: Any, x: Tensor, *others: Any) -> Tensor:
+        x = x + ask_self(block, x, *others)
+        x = x + ask_memory(block, block.norm_1(x), *others)
+        x = x + feed(block, block.norm_2(x), *others)
+        return block.norm_3(x) if last else x
+
+    return version(forward)
+
+
+def normalised_queries(
+    block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any
+) -> Tensor:
+    """Pre-norm in which the keys and values of self-attention are left as they are."""
+    x = x + block.self_attention(block.norm_1(x), x, x, mask)[0]
+    x = x + block.cross_attention(block.norm_2(x), memory, memory, memory_mask)[0]
+    return x + block.feed_forward(block.norm_3(x))
+
+
+def written_into(block: Any, x: Tensor, *others: Any) -> Tensor:
+    """Adds to x in place."""
+    x += ask_self(block, x, *others)
+    x = block.norm_1(x)
+    x += ask_memory(block, x, *others)
+    x = block.norm_2(x)
+    x += feed(block, x, *others)
+    return block.norm_3(x)
+
+
+def memory_written_into(block: Any, x: Tensor, memory: Tensor, *masks: Any) -> Tensor:
+    """Normalises the memory in place."""
+    memory -= memory.mean(dim=-1, keepdim=True)
+    return right(block, x, memory, *masks)
+
+
+def memory_zeroed(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
+    """Sets padded tokens of the memory to zeros, and attends to them."""
+    if memory_mask is not None:
+        memory = memory * memory_mask[:, 0, 0, :, None]
+    return right(block, x, memory, mask, None)
+
+
+def dropping(block: Any, x: Tensor, *others: Any) -> Tensor:
+    """Drops features in training."""
+    return right(block, F.dropout(x, 0.1, block.training), *others)
+
+
+def made_anew(role: str) -> Forward:
+    """Makes one of its parts in each call."""
+
+    def forward(block: Any, x: Tensor, *others: Any) -> Tensor:
+        d_model = x.shape[-1]
+        made = {
+            "cross_attention": lambda: MultiHeadAttention(d_model, 1),
+            "feed_forward": lambda: FeedForward(d_model, 2 * d_model),
+        }[role]()
+        kept = getattr(block, role)
+        setattr(block, role, made.to(x.dtype))
+        try:
+            return right(block, x, *others)
+        finally:
+            setattr(block, role, kept)
+
+    return forward
+
+
+def library_attention(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """PyTorch's attention, whose fourth argument is a mask of padding."""
+    all_parts(block, d_model, num_heads, d_ff)
+    block.self_attention = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+    block.cross_attention = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+
+
+def plain_norms(*which: int) -> Answer:
+    """Some of the norms have no gain and bias, as one that was just made."""
+
+    def forward(block: Any, x: Tensor, *others: Any) -> Tensor:
+        for number, step in enumerate((ask_self, ask_memory, feed), start=1):
+            total = x + step(block, x, *others)
+            norm = getattr(block, f"norm_{number}")
+            x = F.layer_norm(total, total.shape[-1:]) if number in which else norm(total)
+        return x
+
+    return version(forward)
