@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
-from benchmarks import explorers, imports, scaling, utilisation
+from benchmarks import explorers, grading, imports, scaling, utilisation
 from benchmarks.measure import compare
 from benchmarks.rows import ROWS, Row
 
@@ -37,6 +37,8 @@ def main(rounds: int, only: str) -> None:
         results += imports.rows(rounds)
     if only in "explorer":
         results += explorers.rows(rounds)
+    if only in "attn-course grade":
+        results += grading.rows(rounds)
     TARGET.parent.mkdir(exist_ok=True)
     TARGET.write_text(json.dumps(results, indent=1, ensure_ascii=False), encoding="utf-8")
     show(results, device)
@@ -71,7 +73,9 @@ def show(results: list[dict], device: torch.device) -> None:
         table.add_column(name, justify="right" if name in ("time", "memory") else "left")
     for result in results:
         memory = result["memory_ratio"]
-        time = f"slope {result['slope']}" if "slope" in result else f"{result['time_ratio']:.3f}"
+        ratio = result["time_ratio"]
+        time = "" if ratio is None else f"{ratio:.3f}"
+        time = f"slope {result['slope']}" if "slope" in result else time
         reached = {True: "yes", False: "NO", None: ""}[result.get("reached")]
         table.add_row(
             result["row"],

@@ -35,13 +35,14 @@ def grade(folder: str, timeout: float) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_GB * 2**30, MEMORY_GB * 2**30))
     torch.set_num_threads(1)
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    os.environ.pop("PYTEST_ADDOPTS", None)
     os.chdir(place)
     with (place / "log").open("w", encoding="utf-8") as log:
         os.dup2(log.fileno(), 1)
         os.dup2(log.fileno(), 2)
         code = pytest.main(arguments(place, timeout))
         sys.stdout.flush()
-    os._exit(0 if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) else 1)
+    os._exit(0 if code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED) else int(code))
 
 
 def arguments(place: Path, timeout: float) -> list[str]:

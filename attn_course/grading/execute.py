@@ -15,7 +15,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from attn_course.grading import sandbox
 from attn_course.grading.edition import edition
-from attn_course.grading.job import Job, without_kernel
+from attn_course.grading.job import NO_SANDBOX, Job, without_kernel
 from attn_course.grading.records import Cell, Rebuilt, Settings, Verdict
 
 GRACE_SECONDS = 120.0
@@ -49,11 +49,13 @@ def execute(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
         place = Path(folder)
         job = Job(rebuilt, settings, edition(rebuilt.chapter, code), place / "results")
         _write(place, job)
-        failure = _run(place, settings)
+        code = _run(place, settings)
+        log = (place / "log").read_text(errors="replace")[-2000:] if code else ""
+        if code == NO_SANDBOX:
+            raise sandbox.SandboxError(log)
         made = {verdict.exercise: verdict for verdict in _read(job.results)}
         if len(made) < len(names) and not made:
             sandbox.probe(settings.sandbox)
-        log = (place / "log").read_text(errors="replace")[-2000:] if failure else ""
     rest = without_kernel(rebuilt, "killed", "The notebook could not be run to its end.", log)
     return [made.get(verdict.exercise, verdict) for verdict in rest]
 
@@ -76,8 +78,8 @@ def _write(place: Path, job: Job) -> None:
     (place / "pytest.ini").write_text("[pytest]\n")
 
 
-def _run(place: Path, settings: Settings) -> bool:
-    """Run pytest in a process of its own; whether it failed to get to its end."""
+def _run(place: Path, settings: Settings) -> int | None:
+    """Run pytest in a process of its own; its exit code, 0 if it got to its end."""
     from attn_course.grading import child
 
     arguments = (str(place), settings.timeout)
@@ -88,7 +90,7 @@ def _run(place: Path, settings: Settings) -> bool:
     if process.is_alive():
         process.kill()
         process.join()
-    return process.exitcode != 0
+    return process.exitcode
 
 
 def _read(results: Path) -> list[Verdict]:

@@ -9,6 +9,9 @@ from typing import Any
 
 from attn_course.grading.records import Cell, Problem, Rebuilt, Settings, Verdict
 
+NO_SANDBOX = 70
+"""Exit code of a process that could start no sandbox: nothing can be said of the answers."""
+
 
 @dataclass
 class Job:

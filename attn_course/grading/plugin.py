@@ -15,6 +15,8 @@ from typing import Any
 import nbval.plugin
 import pytest
 
+from attn_course.grading.job import NO_SANDBOX
+from attn_course.grading.sandbox import SandboxError
 from attn_course.grading.session import Session
 
 _session: pytest.StashKey[Session] = pytest.StashKey()
@@ -59,6 +61,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     except BaseException as error:
         if session is None or isinstance(error, KeyboardInterrupt | SystemExit):
             raise
+        if isinstance(error, SandboxError):  # the grader's fault: nothing of it is an answer's
+            _end(item)
+            pytest.exit(str(error), returncode=NO_SANDBOX)
         session.finish(error)
         # nbval's report shows an exception's text; one that is no Exception would end the run
         raise nbval.plugin.NbCellError(item.cell_num, str(error), item.cell.source) from None  # type: ignore[attr-defined]
@@ -67,3 +72,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
         if failed:
             raise nbval.plugin.NbCellError(item.cell_num, failed, item.cell.source)  # type: ignore[attr-defined]
     return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Start nothing after the last cell, where nbval asks once more for its kernel."""
+    if nextitem is None and item.config.stash.get(_session, None) is not None:
+        _end(item)
+
+
+def _end(item: pytest.Item) -> None:
+    item.config.stash[_session].close()
+    item.parent.kernel = None  # type: ignore[union-attr]

@@ -87,6 +87,9 @@ class Sandbox:
         self._uid = _own_uid() if kind == "bubblewrap" and os.geteuid() == 0 else 0
         try:
             self._start()
+        except OSError as error:
+            self.kill()
+            raise SandboxError(f"the sandbox did not start: {error}") from error
         except BaseException:
             self.kill()
             raise

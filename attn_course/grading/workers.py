@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import queue
 import threading
 import time
@@ -113,6 +114,9 @@ def on_cluster(
 def _on_worker(task: Rebuilt, settings: Settings, executor: Executor, digest: str) -> Finished:
     if package_digest() != digest:
         failure = "the worker has another version of attn_course, of its checks or of torch"
+        return Finished(task, None, failure, 0.0)
+    if multiprocessing.current_process().daemon:
+        failure = "a worker under a nanny may start nothing: start it with --no-nanny"
         return Finished(task, None, failure, 0.0)
     return attempt(task, settings, executor)
 

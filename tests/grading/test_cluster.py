@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,11 @@ def submissions(tmp_path) -> Path:
 
 
 @contextlib.contextmanager
-def process(*command: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def process(*command: str, log: Path, trusted: bool) -> Iterator[subprocess.Popen[bytes]]:
     here = Path(__file__).resolve().parents[1]
-    environment = {**os.environ, "GRADING_LOG": str(log), "PYTHONPATH": str(here)}
+    environment = {**os.environ, "PYTHONPATH": str(here)}
+    if not trusted:
+        environment["GRADING_LOG"] = str(log)
     started = subprocess.Popen(
         [sys.executable, "-m", "distributed.cli.dask_" + command[0], *command[1:]],
         env=environment,
@@ -65,14 +68,20 @@ def process(*command: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @contextlib.contextmanager
-def cluster(log: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and two workers, each a process of one thread, on free ports."""
+def cluster(
+    log: Path, *, trusted: bool = False
+) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and two workers, each a process of one thread, on free ports.
+
+    trusted: the workers are as anybody starts them, and compare their package with the caller's.
+    """
     file = log.with_name("scheduler.json")
     flags = ("--scheduler-file", str(file), "--no-dashboard")
     worker = (*flags, "--nthreads", "1", "--no-nanny", "--memory-limit", "0")
     with contextlib.ExitStack() as stack:
-        stack.enter_context(process("scheduler", *flags, "--port", "0", log=log))
-        pair = [stack.enter_context(process("worker", *worker, log=log)) for _ in range(2)]
+        started = partial(process, log=log, trusted=trusted)
+        stack.enter_context(started("scheduler", *flags, "--port", "0"))
+        pair = [stack.enter_context(started("worker", *worker)) for _ in range(2)]
         with distributed.Client(
             scheduler_file=str(file), set_as_default=False, timeout=60
         ) as client:
@@ -84,16 +93,16 @@ def cluster(log: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
 class KillHalfway(Progress):
     """Kills a process when half of the submissions are done."""
 
-    def __init__(self, victim: subprocess.Popen[bytes]) -> None:
-        self.victim = victim
-        self.done = 0
+    def __init__(self, victim: subprocess.Popen[bytes], half: int) -> None:
+        self.victim, self.half = victim, half
+        self.done, self.grading = 0, False
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
-        self.done = -STUDENTS if what == "reading" else 0
+        self.grading = what == "grading"
 
     def step(self) -> None:
-        self.done += 1
-        if self.done == STUDENTS // 2:
+        self.done += self.grading
+        if self.done == self.half:
             self.victim.kill()
 
 
@@ -105,7 +114,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_results(submissions, tmp_p
     log = tmp_path / "log"
     with cluster(log) as (address, pair):
         job = Job(submissions, tmp_path / "there", seed=3, scheduler=address)
-        result = grade(job, slow_stub, KillHalfway(pair[0]), course())
+        result = grade(job, slow_stub, KillHalfway(pair[0], STUDENTS // 2), course())
     assert (result.graded, result.failed) == (STUDENTS, 0)
     here, there = (tmp_path / name / "grades.csv" for name in ("here", "there"))
     assert there.read_bytes() == here.read_bytes()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -172,6 +173,31 @@ def test_no_sandbox_can_be_asked_for_by_name():
 
 
 @pytest.mark.slow
+def test_a_sandbox_that_does_not_start_is_no_fault_of_the_answers(tmp_path):
+    """It starts where it is tried, and not when a notebook is run: on a busy machine."""
+    (tmp_path / "bwrap").write_text(
+        f'#!/bin/sh\ncase "$*" in *launch.py*) exit 1;; esac\nexec {shutil.which("bwrap")} "$@"\n'
+    )
+    (tmp_path / "bwrap").chmod(0o755)
+    code = (
+        "from tests.grading.test_execute import *\n"
+        "if __name__ == '__main__':\n"
+        "    try:\n        print(verdicts('01', RIGHT))\n"
+        "    except Exception as error:\n        print(type(error).__name__, error)\n"
+    )
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(Path.cwd()),
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+    }
+    told = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert told.startswith("SandboxError")
+    assert "bubblewrap did not start" in told
+
+
+@pytest.mark.slow
 def test_nothing_is_left_running_when_the_grader_is_killed():
     code = (
         "from tests.grading.test_execute import *\n"
@@ -202,7 +228,7 @@ def runs_kernel(pid):
         return False
 
 
-def wait_until(true, seconds=60):
+def wait_until(true, seconds=300):
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if true():
