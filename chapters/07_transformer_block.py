@@ -35,7 +35,8 @@ from torch import nn
 
 from attn_course.blocks import EncoderBlock, FeedForward, PreNormBlock
 from attn_course.experiments.ch07 import (
-    StackSettings, at_the_start, block_multiply_adds, linear_sizes, stack_runs, task_of, train_stack,
+    StackSettings, alike_after, at_the_start, block_multiply_adds, linear_sizes, stack_runs, task_of,
+    train_stack,
 )
 from attn_course.experiments.ch07_views import norm_view, reach
 from attn_course.explorers import TrainingView
@@ -109,10 +110,10 @@ line_plot(
 # The attention of a block writes zeros for some token. What is that token after the step, in a stack
 # with residuals and no norm in the stream?
 #
-# - [ ] Zero
-#   That would be so if the output took the token's place. It is added.
 # - [x] What it was before
 #   x + 0. A sublayer that has nothing to say leaves the token alone.
+# - [ ] Zero
+#   That would be so if the output took the token's place. It is added.
 # - [ ] The mean of the other tokens
 #   That is what attention without a residual would make of it.
 # - [ ] Undefined, the norm divides by zero
@@ -145,7 +146,7 @@ print("by the function:", [round(feature, 3) for feature in layer_norm(x, ones, 
 print("torch.std says", round(x.std().item(), 2), "and with correction=0", x.std(correction=0).item())
 
 # %% [markdown] prediction="norm-of-ten-x"
-# What is the layer norm of $10 x + 100$, compared with that of $x$?
+# What is the layer norm of 10 · x + 100, compared with that of x?
 #
 # - Ten times as large, and shifted
 # - Ten times as large, not shifted
@@ -266,9 +267,11 @@ print("with max, minus the input gives minus the output:",
 torch.manual_seed(0)
 drop = nn.Dropout(0.25)  # p is the share that is dropped
 ones = torch.ones(100_000)
-print("values in training:  ", drop(ones).unique().tolist()[0], "and 1 / 0.75")
-print("mean stays near 1:   ", abs(drop(ones).mean().item() - 1) < 0.02)
-print("in evaluation:       ", drop.eval()(ones).unique().tolist())
+gone, kept = drop(ones).unique().tolist()
+print(f"values in training:    {gone:.0f} and {kept:.3f}; 1 / 0.75 is {1 / 0.75:.3f}")
+print("mean stays near 1:    ", abs(drop(ones).mean().item() - 1) < 0.02)
+print("in evaluation:        ", drop.eval()(ones).unique().tolist())
+print("F.dropout still drops:", bool((nn.functional.dropout(ones, 0.25) == 0).any()))
 
 # %% [markdown]
 # Two things go wrong with it. Somebody forgets `model.eval()`, and the same sentence gets another answer
@@ -328,15 +331,15 @@ print("names there:", ", ".join(name for name, _ in theirs.named_children()))
 # %% [markdown] question="pre-norm-residual"
 # A pre-norm block is written as `x = norm(x); x = x + attention(x, x, x)[0]`. What is wrong?
 #
-# - [ ] Nothing, that is the formula
+# - [ ] Nothing: that is the formula, in two lines
 #   In the formula the sum starts from x as it came in. Here x has been overwritten by then.
-# - [x] The residual starts from the normalised x, so the norm stands in the stream
-#   Silence the attention, and the block returns norm(x) instead of x. This very mistake was in a
-#   released version of PyTorch.
 # - [ ] The keys and values should not be normalised
 #   They should: all three come from the same normalised x.
-# - [ ] The norm should come after the sum
+# - [ ] The norm should come after the sum, not before it
 #   That would be post-norm, which is another block and not a mistake.
+# - [x] The residual starts from the normalised x
+#   So the norm stands in the stream. Silence the attention, and the block returns norm(x) instead of x.
+#   This very mistake once stood in PyTorch's own main branch.
 
 # %% [markdown]
 # {{exercise: EncoderBlock}}
@@ -379,6 +382,10 @@ line_plot(
 
 # %%
 ratios = {norm: [s.gradients[0] / s.gradients[-1] for s in starts[norm][24]] for norm in starts}
+for norm in starts:
+    grown = [s.size[-1] / s.size[0] for s in starts[norm][24]]
+    told = "more than twice the size" if min(grown) > 2 else "smaller" if max(grown) < 1 else "alike"
+    print(f"{norm:4} features after 24 blocks, against what came in: {told}")
 print("gradient of the first block / of the last, 24 blocks:")
 for norm, of in ratios.items():
     print(f"{norm:4} below a half in {sum(ratio < 0.5 for ratio in of)} of 3 runs, "
@@ -401,10 +408,10 @@ for norm in starts:
 # %% [markdown]
 # **What was seen.** In post-norm the gradient of the early blocks may be a tenth of the last one's, and in
 # another run as large. That is uneven, and depends on the draw. It is not “vanished”: a learning rate, or
-# Adam, which divides by the size of the gradient, makes up for ten. What does look hopeless, in every
-# run, is the other picture. From 12 blocks on, all tokens are practically the same vector, and a head
-# that reads them cannot know which symbol stood where. In pre-norm the tokens grow alike as well, more
-# slowly.
+# Adam, which divides by the size of the gradient, makes up for ten. What does look bad, in every
+# run, is the other picture. From 12 blocks on, all tokens are practically the same vector, and next to
+# nothing in them says which symbol stood where. In pre-norm the tokens grow alike as well, more slowly;
+# there it is the size of the sum that grows.
 #
 # So far this is the start. Whether a stack *trains* is another question, and has to be tried.
 #
@@ -460,10 +467,21 @@ line_plot(
 # neither. Pre-norm takes the
 # full rate at once. “Post-norm needs warm-up” is a sentence about a depth *and* a rate.
 #
-# Why should the first steps matter so much? At the full rate Adam moves every weight by about the rate, in
-# whatever direction the first few gradients point. Six post-norm blocks are thrown to a place where all
-# tokens look alike, and where there is no gradient left that could tell them apart. Small first steps do
-# not go there. That is a reading that fits what you saw; it is not shown by it.
+# Where does the stack that does not train end? Look at the tokens after its last block again, now after
+# training:
+
+# %%
+for name in ("post, cold", "post, warm", "pre, cold"):
+    alike = [alike_after(run, ways[name], seed=seed) for seed, run in enumerate(runs[name])]
+    told = "above 0.95" if min(alike) > 0.95 else "below 0.5" if max(alike) < 0.5 else "between"
+    print(f"{name:10}: mean cosine between tokens, three runs: {told}")
+
+# %% [markdown]
+# It ends with all tokens alike, and the others have pulled them apart. Why should the *first* steps decide
+# that? At the full rate Adam moves every weight by about the rate, in whatever direction the first few
+# gradients point. Where tokens are the same vector, hardly any gradient is left that could tell them
+# apart; small first steps do not go there. This second half is a reading that fits what you saw; it is not
+# shown by it.
 #
 # Watch one that trains. Two blocks learn to reverse: in the map, query $i$ has to find key $7 - i$. The
 # view keeps the maps at moments of the run. Go back through them, and compare with the loss.
@@ -505,13 +523,13 @@ reveal("without-residual-trains", 0 if two and six else 1 if two else 2)
 # %% [markdown] question="warm-up-claim"
 # Somebody writes: “Post-norm Transformers cannot be trained without warm-up.” What do your runs say?
 #
-# - [ ] They confirm it
+# - [ ] They confirm it: without warm-up no post-norm stack trained
 #   Post-norm with two blocks, and with six at a smaller rate, trained cold.
-# - [x] It depends on depth and learning rate: here six blocks at the larger rate needed it
-#   And pre-norm needed none at that rate.
-# - [ ] Warm-up makes no difference
+# - [ ] Warm-up makes no difference: the rate alone decides
 #   At the larger rate it made the difference between training and not.
-# - [ ] Post-norm cannot be trained
+# - [x] It depends: six blocks at the larger rate needed it
+#   Two blocks did not, nor six at a quarter of the rate. And pre-norm needed none at the larger one.
+# - [ ] Post-norm cannot be trained, with it or without
 #   It can: the model of 2017 was one.
 
 # %% [markdown]
@@ -569,19 +587,19 @@ for name, of in by_start.items():
 # `norm="pre"`? Add a line to the cell and see.)
 #
 # So Xavier's rule is not sacred in a network with norms. Many models draw smaller on purpose, and
-# GPT-2 divides what is written into the stream by a root of the depth.
+# GPT-2 draws the matrices that write into the stream smaller by a root of the depth.
 
 # %% [markdown] question="start-too-small"
 # Why does a stack with residuals not mind weights that are ten times too small?
 #
-# - [ ] The norm scales the weights up
+# - [ ] The norm scales the weights up until they are as large as they should be
 #   It scales features. The weights stay what they are until they are trained.
-# - [x] What a sublayer writes is small, and the stream carries x past it
-#   Without residuals the small output would be all there is.
-# - [ ] Adam ignores the size of the weights
+# - [ ] Adam ignores the size of the weights, so it makes no difference
 #   True for its steps, but before the first step the signal has to come through, and it does.
-# - [ ] Six blocks are too few for it to matter
+# - [ ] Six blocks are too few for a factor of ten to matter
 #   Without norm and residual, the factor of ten would already be a factor of a million.
+# - [x] Little is written, and the stream carries x past it
+#   Without residuals the small output would be all there is.
 
 # %% [markdown]
 # ## What a block costs
@@ -656,7 +674,7 @@ line_plot(
 #
 # | mistake | how it shows |
 # |---|---|
-# | variance divided by $d - 1$ | a few per cent at small widths, nothing at 512; loaded weights disagree slightly |
+# | variance divided by $d - 1$ | 13 % at width 4, a thousandth at 512; loaded weights disagree slightly |
 # | epsilon added to $\sigma$, outside the root | only on very small features |
 # | statistics over the sentence or the batch | the future leaks past the mask; a sentence depends on its batch |
 # | no function between $W_1$ and $W_2$ | trains, as one matrix would |

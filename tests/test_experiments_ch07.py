@@ -9,6 +9,7 @@ from torch import nn
 from attn_course.blocks import EncoderBlock, FeedForward, LayerNorm
 from attn_course.experiments.ch07 import (
     StackSettings,
+    alike_after,
     at_the_start,
     block_multiply_adds,
     linear_sizes,
@@ -142,6 +143,28 @@ def test_an_observer_is_called_after_each_step():
     seen = []
     train_stack(TINY, seed=0, on_step=lambda info: seen.append(info.step))
     assert seen == [1, 2, 3]
+
+
+# kills: no metric to show, an accuracy of the training batches
+def test_an_observer_is_told_the_accuracy():
+    told = []
+    run = train_stack(TINY, seed=0, on_step=lambda info: told.append(info.metrics))
+    assert told[-1].keys() == {"accuracy"}
+    assert told[-1]["accuracy"] == pytest.approx(run.accuracy)  # TINY's test set is small
+    assert train_stack(TINY, seed=0).history.metrics == {}
+
+
+# kills: another seed's sequences, the stream before the last block, features unread by a norm
+def test_how_alike_the_tokens_are_after_training():
+    run = train_stack(TINY, seed=0)
+    inputs = task_of(TINY, 0).test_set(TINY.test_size).inputs
+    last = run.model.features(inputs)[-1]
+    expected = similarity(torch.nn.functional.layer_norm(last, last.shape[-1:]).detach())
+    assert alike_after(run, TINY, seed=0) == pytest.approx(expected)
+    with torch.no_grad():
+        run.model.symbols.weight.zero_()
+        run.model.positions.weight.copy_(run.model.positions.weight[:1].expand(TINY.n, -1))
+    assert alike_after(run, TINY, seed=0) == pytest.approx(1.0)
 
 
 def test_all_ways_are_trained_from_all_seeds():

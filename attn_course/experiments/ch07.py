@@ -148,13 +148,16 @@ def at_the_start(settings: StackSettings, *, seed: int) -> Start:
         x.retain_grad()
     logits = model.head(model.final_norm(features[-1]))
     F.cross_entropy(logits.flatten(0, 1), batch.targets.flatten()).backward()
-    read = [F.layer_norm(x.detach(), x.shape[-1:]) for x in features]
     return Start(
-        [similarity(x) for x in read],
+        [_alike_when_read(x) for x in features],
         [x.detach().square().mean().sqrt().item() for x in features],
         [_norm(p.grad for p in block.parameters()) for block in model.blocks],
         [_norm([x.grad]) for x in features],
     )
+
+
+def _alike_when_read(x: Float[Tensor, "b n d"]) -> float:
+    return similarity(F.layer_norm(x.detach(), x.shape[-1:]))
 
 
 def _norm(gradients: Iterable[Tensor | None]) -> float:
@@ -207,8 +210,10 @@ def train_stack(
     """Train one stack; the same seed gives the same start and data.
 
     on_step, checkpoint: those of `fit`; interrupted, the same call goes on from the checkpoint.
+        An observer is also told the accuracy on a small part of the test set, as it grows.
     """
     task, model = task_of(settings, seed), untrained_stack(settings, seed)
+    few = task.test_set(min(100, settings.test_size))
     history = fit(
         model,
         reversal_loss,
@@ -218,11 +223,20 @@ def train_stack(
         warmup=settings.warmup,
         weight_decay=0.0,
         clip=None,
+        evaluate=(lambda model: {"accuracy": written_rightly(model, few)}) if on_step else None,
+        eval_every=20 if on_step else None,
         on_step=on_step,
         checkpoint=checkpoint,
         label="a long run" if checkpoint else "",
     )
     return StackRun(model, history, written_rightly(model, task.test_set(settings.test_size)))
+
+
+@torch.no_grad()
+def alike_after(run: StackRun, settings: StackSettings, *, seed: int) -> float:
+    """Return the `similarity` of the positions at the end of a trained stack, on its test set."""
+    inputs = task_of(settings, seed).test_set(settings.test_size).inputs
+    return _alike_when_read(run.model.features(inputs)[-1])
 
 
 @torch.no_grad()
@@ -235,11 +249,11 @@ def stack_runs(
     ways: dict[str, StackSettings], *, seeds: Sequence[int] = range(3)
 ) -> dict[str, list[StackRun]]:
     """Train every kind of stack from every seed, with one bar for all of them."""
-    total = sum(settings.steps * settings.num_layers for settings in ways.values())
+    total = sum(settings.steps for settings in ways.values())
     found: dict[str, list[StackRun]] = {name: [] for name in ways}
     with training_bar(f"{len(ways) * len(seeds)} stacks", total * len(seeds), None) as bar:
         for name, settings in ways.items():
             for seed in seeds:
                 found[name].append(train_stack(settings, seed=seed))
-                bar.update(settings.steps * settings.num_layers)
+                bar.update(settings.steps)
     return found

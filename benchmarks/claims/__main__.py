@@ -19,14 +19,14 @@ def main(chapter: str) -> None:
     os.environ["ATTN_COURSE_PROGRESS_BAR"] = "0"
     torch.set_num_threads(1)
     chosen = [name for name in chapters() if name.startswith(chapter)]
-    rows = kept()
     for name in chosen:
         for claim in tqdm(importlib.import_module(f"benchmarks.claims.ch{name}").CLAIMS, desc=name):
             new = measured(name, claim)
-            rows = [row for row in rows if (row["chapter"], row["says"]) != (name, claim.says)]
-            rows = sorted([*rows, new], key=lambda row: row["chapter"])
-            keep(rows)  # after each: a long run that is stopped has not run for nothing
-    click.echo(f"{PAGE}: {len(rows)} claims")
+            # read again each time: another run may have kept another chapter's rows meanwhile
+            rows = [row for row in kept() if (row["chapter"], row["says"]) != (name, claim.says)]
+            # after each: a long run that is stopped has not run for nothing
+            keep(sorted([*rows, new], key=lambda row: row["chapter"]))
+    click.echo(f"{PAGE}: {len(kept())} claims")
 
 
 def chapters() -> list[str]:

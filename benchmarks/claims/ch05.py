@@ -39,6 +39,16 @@ def lone_head(seed: int) -> Figures:
     return {"best question": best, "second best": second, "which (1 … 4)": question}
 
 
+def lone_head_longer(seed: int) -> Figures:
+    """Right answers of a lone head, with the usual steps and with more than twice as many."""
+    return {
+        f"{steps} steps": train_staircase(
+            StaircaseSettings(num_heads=1, steps=steps), seed=seed
+        ).answered
+        for steps in (400, 1000)
+    }
+
+
 def many_heads(seed: int) -> Figures:
     """Right answers to four questions as heads get narrow, and with three times the steps."""
     found = {
@@ -139,6 +149,11 @@ CLAIMS = (
         "A lone head answers one question nearly always and gives up the others.",
         lone_head,
         lambda f: f["best question"] > 0.9 and f["second best"] < 0.5,
+    ),
+    Claim(
+        "More than twice the steps bring a lone head less than half an answer.",
+        lone_head_longer,
+        lambda found: found["1000 steps"] < found["400 steps"] + 0.5,
     ),
     Claim(
         "Very narrow heads answer fewer again after the same training, and catch up with more.",

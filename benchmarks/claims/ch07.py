@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from attn_course.blocks import EncoderBlock
 from attn_course.experiments.ch07 import (
     StackSettings,
+    alike_after,
     at_the_start,
     block_multiply_adds,
     linear_sizes,
@@ -55,17 +56,20 @@ def gradients_by_depth(seed: int) -> Figures:
 
 
 def who_trains(seed: int) -> Figures:
-    """Post- and pre-norm by depth, rate and warm-up."""
-    return accuracies(
-        {
-            "post, cold": StackSettings(),
-            "post, warm": StackSettings(warmup=100),
-            "pre, cold": StackSettings(norm="pre"),
-            "post, cold, smaller rate": StackSettings(lr=2e-3, steps=400),
-            "post, cold, two blocks": StackSettings(num_layers=2),
-        },
-        seed,
-    )
+    """Post- and pre-norm by depth, rate and warm-up; how alike the tokens are afterwards."""
+    ways = {
+        "post, cold": StackSettings(),
+        "post, warm": StackSettings(warmup=100),
+        "pre, cold": StackSettings(norm="pre"),
+        "post, cold, smaller rate": StackSettings(lr=2e-3, steps=400),
+        "post, cold, two blocks": StackSettings(num_layers=2),
+    }
+    runs = {name: train_stack(settings, seed=seed) for name, settings in ways.items()}
+    alike = {
+        f"{name}: tokens alike": alike_after(runs[name], ways[name], seed=seed)
+        for name in ("post, cold", "post, warm", "pre, cold")
+    }
+    return {name: run.accuracy for name, run in runs.items()} | alike
 
 
 def trained_without_residuals(seed: int) -> Figures:
@@ -130,7 +134,8 @@ CLAIMS = (
         ),
     ),
     Claim(
-        "Post-norm needs a warm-up at this depth and rate; less rate or depth do as well.",
+        "Post-norm needs a warm-up at this depth and rate; less rate or depth do as well. The "
+        "stack that does not train ends with all tokens alike, those that do keep them apart.",
         who_trains,
         lambda f: (
             f["post, cold"] < 0.5
@@ -138,6 +143,8 @@ CLAIMS = (
             and f["pre, cold"] > 0.95
             and f["post, cold, smaller rate"] > 0.95
             and f["post, cold, two blocks"] > 0.95
+            and f["post, cold: tokens alike"] > 0.95
+            and max(f["post, warm: tokens alike"], f["pre, cold: tokens alike"]) < 0.5
         ),
     ),
     Claim(
