@@ -174,6 +174,9 @@ def draw_padding(rng: Generator) -> Iterator[Probe]:
     for lengths, n in (([3, 1], 3), ([5, 2, 1], 5), ([2, 4, 3, 1], 4)):
         padding = padding_mask(torch.tensor(lengths), n)
         yield fresh(rng), sources(rng, len(lengths), n).masked_fill(~padding, 0), 0, 6, padding
+    # what is padding is said by the mask: 0 may be a token, and other numbers may stand at padding
+    padding = torch.tensor([[True, True, False, True], [False, True, True, True]])
+    yield fresh(rng), sources(rng, 2, 4).masked_fill(padding & ~padding.roll(1), 0), 0, 6, padding
 
 
 def draw_default(rng: Generator) -> Iterator[Probe]:

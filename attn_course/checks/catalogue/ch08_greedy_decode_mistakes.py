@@ -103,7 +103,68 @@ def by_chance(logits: Tensor) -> Tensor:
     return torch.multinomial(logits[:, -1].softmax(dim=-1), 1)[:, 0]
 
 
+def guesses_padding(
+    model: Any, source: Tensor, start_token: int, max_len: int, padding: Tensor | None = None
+) -> Tensor:
+    """Makes its own mask, from the ids."""
+    return version()(model, source, start_token, max_len, source != 0)
+
+
+def stopping(at: Callable[[int], int]) -> Answer:
+    """Ends the text when every sequence has written one token at once."""
+
+    def answer(
+        model: Any, source: Tensor, start_token: int, max_len: int, padding: Tensor | None = None
+    ) -> Tensor:
+        written = version()(model, source, start_token, max_len, padding)
+        ended = (written == at(start_token)).all(dim=0).nonzero()
+        return written[:, : int(ended[0]) + 1] if len(ended) else written
+
+    return answer
+
+
+def whole_row(
+    model: Any, source: Tensor, start_token: int, max_len: int, padding: Tensor | None = None
+) -> Tensor:
+    """Reads a row made for the whole text, and takes the logits at its very end."""
+    training = model.training
+    model.eval()
+    with torch.no_grad():
+        memory = model.encode(source, padding)
+        tokens = torch.full((len(source), max_len + 1), start_token)
+        for position in range(max_len):
+            tokens[:, position + 1] = likeliest(model.decode(tokens, memory, padding))
+    model.train(training)
+    return tokens[:, 1:]
+
+
 MISTAKES = (
+    Mistake(
+        "padding-guessed",
+        "The padding that is given is not used: a mask is made from the ids in its place. What is "
+        "padding is said by `padding`; 0 may be a token like others.",
+        guesses_padding,
+    ),
+    Mistake(
+        "stops-early",
+        "The text ends when a certain token has been written. No token ends it here: there are "
+        "always max_len.",
+        stopping(lambda start: 0),
+        also=(stopping(lambda start: start),),
+    ),
+    Mistake(
+        "whole-row-read",
+        "A row made for the whole text is read, with places that are not written yet, and the "
+        "logits are taken at its end. Read what is written, and take the logits after its last "
+        "token.",
+        whole_row,
+    ),
+    Mistake(
+        "softmax-over-positions",
+        "A softmax runs over the positions before the most likely token is looked for. None is "
+        "needed; and it would run over the vocabulary, the last axis.",
+        version(choose=lambda logits: likeliest(logits.softmax(dim=1))),
+    ),
     Mistake(
         "start-kept",
         "The start token stands in front of what is returned. It is read, not written.",
