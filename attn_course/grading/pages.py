@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,13 +61,22 @@ def report_page(record: Record) -> str:
         record=record,
         data=record.data,
         statuses=STATUSES,
-        cases=review.cases(record),
+        cases=_together(review.cases(record)),
         chapters=[review.chapter_figures(record, chapter) for chapter in record.chapters],
         exercises=review.exercise_figures(record),
         shown_groups=_SHOWN_GROUPS,
         page=feedback_path,
         adrift=[v for v in record.verdicts if not v.chapter],
     )
+
+
+def _together(cases: Sequence[review.Case]) -> list[tuple[review.Case, list[str]]]:
+    """The cases with the same reasons in one submission as one, and their exercises."""
+    found: dict[tuple[Any, ...], tuple[review.Case, list[str]]] = {}
+    for case in cases:
+        _, names = found.setdefault((case.student, case.chapter, case.reasons), (case, []))
+        names.append(case.exercise)
+    return list(found.values())
 
 
 def _render(template: str, **values: Any) -> str:
@@ -85,8 +95,14 @@ def _environment() -> Environment:
     environment.filters["number"] = lambda value: f"{value:.2f}".rstrip("0").rstrip(".")
     environment.filters["told"] = told
     environment.filters["code"] = _with_code
+    environment.filters["breakable"] = _breakable
     environment.filters["chapter"] = chapter_title
     return environment
+
+
+def _breakable(text: str) -> Markup:
+    """The text, escaped, with places at which a long name or path may be broken."""
+    return Markup(re.sub(r"(?<=[_/])(?=\w)", "<wbr>", str(escape(text))))
 
 
 def _with_code(text: str) -> Markup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -182,6 +183,8 @@ class Session:
             self.close()
         elif kernel is not None and kernel.error is not None:
             name, text = (str(kernel.error.get(k, ""))[:500] for k in ("ename", "evalue"))
+            # IPython calls a cell by a number that its author never sees
+            text = re.sub(r"\(\d+\.py, line (\d+)\)", r"(line \1)", text)
             ran.status, ran.message = "error", f"The cell raised {name}: {text}"
         elif error is not None:
             ran.status, ran.message = "error", f"The cell could not be run: {error}"[:500]

@@ -94,7 +94,7 @@ def find(exercise_name: str, max_points: float, peer: Peer, seed: int, seconds: 
     report, outcomes = examine_remotely(exercise, peer, seed, seconds)
     last = outcomes[-1].failure
     if last and last.kind == "KernelGone":
-        return Finding("killed", 0.0, None, last.text, report.stages)
+        return Finding("killed", 0.0, None, f"The answer was ended: {last.text}.", report.stages)
     ready_made = forbidden.called(exercise, peer.used)
     if ready_made:
         message = forbidden.message(exercise, ready_made)

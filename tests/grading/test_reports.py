@@ -144,6 +144,21 @@ def test_moodle_finds_participants_by_number():
     assert row["Feedback comments"] == "attention_entropy: ok, 2 of 2"
 
 
+def test_what_is_the_same_for_several_exercises_is_told_once():
+    rows = [verdict("ann", number, "wrong", mistake=None) for number in (0, 1)]
+    page = pages.report_page(record(*rows, verdict("bob", 0, "killed")))
+    assert page.count("no known mistake explains it") == 1
+    names = [row.exercise for row in rows]
+    assert ", ".join(names) in Tags(page).text
+    assert "bob" in Tags(page).text
+
+
+def test_the_line_is_not_told_twice():
+    row = verdict("ann", status="forbidden", message="It uses `F.x` at `F.x(q)`.")
+    row.detail["line"] = "F.x(q)"
+    assert Tags(pages.feedback_page(record(row), "ann", "03")).text.count("F.x(q)") == 1
+
+
 def test_gradescope_s_results(tmp_path):
     write_reports(record(verdict("ann"), verdict("ann", 4), verdict("bob")), tmp_path)
     results = json.loads((tmp_path / "gradescope" / "ann" / "results.json").read_text())
@@ -163,12 +178,15 @@ def test_the_feedback_page_says_what_happened(status):
         assert "✗" not in tags.text
         return
     for words in ("Exercise 3.2", "Look at the factor.", "no-scale", "Divide by something.",
-                  "✗ scale", "✓ mask", "return 1", "03 Scaled dot-product attention"):  # fmt: skip
+                  "return 1", "03 Scaled dot-product attention"):  # fmt: skip
         assert words in tags.text
+    # what has been ended, or was never judged, has not been looked at
+    for words in ("✗ scale", "✓ mask"):
+        assert (words in tags.text) == (status in ("wrong", "error"))
 
 
 def test_everything_of_a_student_s_is_escaped():
-    detail = {"code": HTML, "hint": HTML, "line": HTML, "output": HTML, "notes": [HTML],
+    detail = {"code": HTML, "hint": HTML, "line": f"call({HTML})", "output": HTML, "notes": [HTML],
               "stages": [[HTML, False]], "human": [HTML]}  # fmt: skip
     nasty = record(
         verdict(HTML, status="wrong", mistake=HTML, message=HTML, detail=detail),
