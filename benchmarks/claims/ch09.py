@@ -28,7 +28,7 @@ from attn_course.tasks import prose
 from benchmarks.claims import Claim
 from benchmarks.claims.grid import near_the_best
 
-GRID = tuple(product((2e-3, 5e-3, 1e-2), (0.25, 1.0)))
+GRID = tuple(product((2e-3, 5e-3, 1e-2, 2e-2), (0.25, 1.0)))
 """The learning rates and gradient clippings that both models were tuned on."""
 
 PROMPTS = ("The value of ", "If the object ", "This is a ", "In the case of ")
