@@ -245,6 +245,28 @@ def test_the_learners_module_drives_the_explorer():
     assert "TypeError" in own_heads_explorer(lambda d: None)
 
 
+# kills: a view of the weights alone, whatever the module does with them
+def test_a_module_that_does_otherwise_than_its_weights_is_not_explored():
+    class Sharper(MultiHeadAttention):
+        def forward(self, query, key, value, mask=None):
+            output, weights = super().forward(query, key, value, mask)
+            return output, weights.softmax(dim=-1)
+
+    class Alone(MultiHeadAttention):
+        def forward(self, query, key, value, mask=None):
+            return super().forward(query, key, value, mask)[0]
+
+    class Averaged(MultiHeadAttention):
+        def forward(self, query, key, value, mask=None):
+            output, weights = super().forward(query, key, value, mask)
+            return output, weights.mean(dim=1)
+
+    assert "itself differs from that by up to" in own_heads_explorer(Sharper)
+    assert "the pair (output, weights), it returned a Tensor" in own_heads_explorer(Alone)
+    assert "weights: shape (1, 8, 8), expected (1, 4, 8, 8)" in own_heads_explorer(Averaged)
+    assert "the pair (output, weights), it returned a Tensor" in compared_with_torch(Alone)
+
+
 # kills: weights in other roles, a mask that is not inverted
 def test_the_learners_module_is_held_against_torchs():
     assert "agrees" in compared_with_torch(MultiHeadAttention)

@@ -5,16 +5,18 @@ from typing import Any
 
 import torch
 from matplotlib.axes import Axes
-from torch import nn
+from torch import Tensor, nn
 
 from attn_course.experiments.own_code import Words, shown_or_told
 from attn_course.memory import AttentionMemory, attention_memory
+from attn_course.multihead import MultiHeadAttention
 from attn_course.plots import Choices, LiveFigure, live_figure
 from attn_course.plots.picture import COLOURS
 
 D_MODEL = 512
 HEADS = [1, 2, 4, 8, 16, 32]
 LENGTHS = [64, 128, 256, 512, 1024, 2048, 4096]
+ROLES = ("W_q", "W_k", "W_v", "W_o")
 PARTS = ("parameters", "projected", "merged", "weights")
 
 Account = Callable[[int, int, int], Any]
@@ -54,6 +56,9 @@ def own_memory_view(account: Account) -> LiveFigure:
 def own_heads_explorer(make: Callable[[int, int], nn.Module], num_heads: int = 4) -> Any:
     """Return HeadsExplorer on a module of the learner's, or words on why there is none yet.
 
+    The view computes with the module's weights; so it is shown only if the module itself does with
+    them what the view says.
+
     make: called as make(d_model, num_heads).
     """
     from attn_course.explorers import HeadsExplorer
@@ -63,9 +68,41 @@ def own_heads_explorer(make: Callable[[int, int], nn.Module], num_heads: int = 4
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             module = make(24, num_heads)
-        return HeadsExplorer(module, x, [f"token {j}" for j in range(8)])
+        view = HeadsExplorer(module, x, [f"token {j}" for j in range(8)])
+        apart = _from_its_weights(module, x[None])
+        if apart < 1e-4:
+            return view
+        return Words(
+            "The view shows what heads with your module's weights should do. Your module itself "
+            f"differs from that by up to {apart:.2g}. The check above names the cause."
+        )
 
     return shown_or_told(explore, "module")
+
+
+def _from_its_weights(module: nn.Module, x: Tensor) -> float:
+    """How far a module's output and weights are from those of the course's with its weights."""
+    course = MultiHeadAttention(x.shape[-1], module.num_heads)  # pyright: ignore[reportArgumentType]
+    for role in ROLES:
+        course.get_submodule(role).load_state_dict(module.get_submodule(role).state_dict())
+    with torch.no_grad():
+        return _apart(module(x, x, x), course(x, x, x))
+
+
+def _apart(found: Any, expected: tuple[Tensor, Tensor]) -> float:
+    """The largest difference between two pairs (output, weights).
+
+    Raises:
+        TypeError: if `found` is no such pair.
+        ValueError: for other shapes.
+    """
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        told = type(found).__name__
+        raise TypeError(f"forward should return the pair (output, weights), it returned a {told}")
+    for name, one, other in zip(("output", "weights"), found, expected, strict=True):
+        if one.shape != other.shape:
+            raise ValueError(f"{name}: shape {tuple(one.shape)}, expected {tuple(other.shape)}")
+    return max(float((f - e).abs().max()) for f, e in zip(found, expected, strict=True))
 
 
 def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
@@ -86,7 +123,7 @@ def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
             # there True hides, and the weights are averaged unless it is told otherwise
             expected = theirs(query, key, value, attn_mask=~mask, average_attn_weights=False)
             found = yours(query, key, value, mask)
-        apart = max(float((f - e).abs().max()) for f, e in zip(found, expected, strict=True))
+        apart = _apart(found, expected)
         if apart < 1e-5:
             return Words("With its weights, your module agrees with nn.MultiheadAttention.")
         return Words(f"With its weights, your module differs by up to {apart:.2g}.")
@@ -98,7 +135,7 @@ def _copy_by_role(yours: nn.Module, theirs: nn.MultiheadAttention) -> None:
     """Copy PyTorch's weights, of which three matrices are stored as one, into the four parts."""
     weights = [*theirs.in_proj_weight.chunk(3), theirs.out_proj.weight]
     biases = [*theirs.in_proj_bias.chunk(3), theirs.out_proj.bias]
-    for role, weight, bias in zip(("W_q", "W_k", "W_v", "W_o"), weights, biases, strict=True):
+    for role, weight, bias in zip(ROLES, weights, biases, strict=True):
         linear = yours.get_submodule(role)
         linear.load_state_dict({"weight": weight, "bias": bias})
 
