@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,8 +11,26 @@ from torch import Generator, Tensor, nn
 
 from attn_course.checks.catalogue.ch08_parts import decoder_block, encoder_block
 from attn_course.checks.catalogue.ch08_seq2seq_mistakes import MISTAKES
-from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
-from attn_course.checks.modules import copied, part_at, place, put_at, require_module, unreached
+from attn_course.checks.exercise import (
+    Answer,
+    Diagnosis,
+    Exercise,
+    Output,
+    Seen,
+    Stage,
+    normal,
+)
+from attn_course.checks.modules import (
+    copied,
+    normalised,
+    part_at,
+    place,
+    put_at,
+    repeated_calls,
+    repeats,
+    require_module,
+    unreached,
+)
 from attn_course.masks import padding_mask
 from attn_course.models import Config, Seq2Seq
 
@@ -110,6 +128,32 @@ def built(answer: Answer, source_table: Tensor, target_table: Tensor) -> Any:
     return model.to(source_table.dtype)
 
 
+def repeated(
+    answer: Answer, source: Tensor, target: Tensor, source_table: Tensor, target_table: Tensor
+) -> Any:
+    """Whether two calls agree, in training and in evaluation."""
+    return repeats(built(answer, source_table, target_table), source, target)
+
+
+def own_blocks(
+    answer: Answer, d_model: int, num_heads: int, d_ff: int, num_layers: int
+) -> tuple[bool, bool]:
+    """Whether what leaves the model's own blocks is normalised: the memory, and the features."""
+    model = answer(9, 7, d_model, num_heads, d_ff, num_layers)
+    require_lists(model)
+    put_at(model, "head", nn.Identity())
+    memory = model.encode(torch.tensor([[3, 1, 4, 1]]), None)
+    return normalised(memory), normalised(model.decode(torch.tensor([[2, 5]]), memory, None))
+
+
+def not_post_norm(seen: Sequence[Seen]) -> Diagnosis:
+    """What a model is told whose own blocks do not normalise what leaves them."""
+    known = next(mistake for mistake in MISTAKES if mistake.id == "pre-norm-blocks")
+    sides = zip(("encoder", "decoder"), seen[0].actual, strict=True)
+    which = " and ".join(f"{side}_blocks" for side, right in sides if not right)
+    return Diagnosis(f"{known.message} Look at self.{which}.", known.id)
+
+
 def encode(
     answer: Answer,
     source: Tensor,
@@ -174,6 +218,11 @@ def draw_sizes(rng: Generator) -> Iterator[tuple]:
     yield 6, 3, 5, 3
 
 
+def draw_repeated(rng: Generator) -> Iterator[tuple]:
+    """Enough features for a dropout of any size to show."""
+    yield ids(rng, 9, 3, 8), ids(rng, 7, 3, 8), *tables(rng)
+
+
 def draw_encode(rng: Generator) -> Iterator[tuple]:
     """One source, and as many as tokens."""
     for b, n in ((1, 3), (4, 4)):
@@ -231,6 +280,12 @@ EXERCISE = Exercise(
             outputs=(Output("the model's parts"),),
             inputs=("d_model", "num_heads", "d_ff", "num_layers"),
         ),
+        repeated_calls(
+            MISTAKES,
+            draw_repeated,
+            repeated,
+            ("source", "target", "source_table", "target_table"),
+        ),
         Stage(
             "encode",
             draw_encode,
@@ -264,6 +319,15 @@ EXERCISE = Exercise(
             draw_forward,
             "encode and decode are right, but what forward makes of them is not.",
             call=forward,
+        ),
+        Stage(
+            "own blocks",
+            draw_sizes,
+            "The parts are put together right, but the model's own blocks are not post-norm.",
+            call=own_blocks,
+            outputs=(Output("memory is normalised"), Output("what the head reads is normalised")),
+            inputs=("d_model", "num_heads", "d_ff", "num_layers"),
+            diagnose=not_post_norm,
         ),
         Stage(
             "trained",

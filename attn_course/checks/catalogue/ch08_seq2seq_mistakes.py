@@ -5,28 +5,43 @@ from __future__ import annotations
 import torch
 
 from attn_course.checks.catalogue.ch08_seq2seq_versions import (
+    block_made_anew,
     both_on_target,
+    causal_memory,
     causal_source,
     decode_with,
     divided,
+    dropping,
     encode_with,
     encoders_twice,
+    from_the_top,
+    further_norm,
+    head_made_anew,
     ignored,
     in_lists,
     inverted,
     masks_exchanged,
+    memory_written_into,
+    memory_zeroed,
     no_scale,
     not_chained,
     not_lifted,
     on_queries,
+    one_position,
     only_one,
+    pre_norm,
+    pre_norm_decoder,
     repeated,
     scaled_fully,
     scaled_with_places,
     shifted_again,
+    side_by_side,
     version,
+    where_it_fits,
+    zero_hidden,
 )
 from attn_course.checks.exercise import Mistake
+from attn_course.checks.modules import of_repeated_calls
 from attn_course.masks import causal_mask
 from attn_course.positions import sinusoidal_encoding
 
@@ -58,6 +73,19 @@ MISTAKES = (
         version(make_blocks=encoders_twice),
     ),
     Mistake(
+        "further-norm",
+        "There is a further norm. Post-norm blocks give what is normalised; asked for are the "
+        "blocks, two tables and the head.",
+        version(make_blocks=further_norm),
+    ),
+    Mistake(
+        "pre-norm-blocks",
+        "The model's own blocks are not post-norm: what leaves a stack of post-norm blocks has "
+        "mean 0 and variance 1 in each token, as long as gain and bias are new.",
+        version(make_blocks=pre_norm),
+        also=(version(make_blocks=pre_norm_decoder),),
+    ),
+    Mistake(
         "no-scale",
         "The embeddings are not multiplied by √d_model.",
         version(embed=no_scale),
@@ -81,6 +109,12 @@ MISTAKES = (
         "no-positions",
         "No positions are added: source and target are bags of tokens.",
         version(places=lambda self, ids, x: torch.zeros_like(x)),
+    ),
+    Mistake(
+        "one-position",
+        "Every token gets the same position: a table of positions is indexed with n where its "
+        "first n rows are wanted.",
+        version(places=one_position),
     ),
     Mistake(
         "positions-by-batch",
@@ -174,10 +208,37 @@ MISTAKES = (
         version(memory_mask=ignored),
     ),
     Mistake(
+        "causal-memory",
+        "Part of the memory is hidden as if it lay in the future. The source is complete before "
+        "the first token is written: only its padding is hidden. At equal lengths nothing tells.",
+        version(decode=causal_memory(from_the_top)),
+        also=(
+            version(decode=causal_memory(where_it_fits)),
+            version(decode=causal_memory(lambda n, n_memory: causal_mask(n), padded=False)),
+        ),
+    ),
+    Mistake(
+        "memory-zeroed",
+        "The padded tokens of the memory are set to zeros, and then attended to: a key of zeros "
+        "has a score like others. They are hidden by a mask.",
+        version(decode=memory_zeroed),
+    ),
+    Mistake(
+        "in-place",
+        "The caller's memory is changed in place. It is read again for the next token.",
+        version(decode=memory_written_into),
+    ),
+    Mistake(
         "masks-exchanged",
         "The two masks of the decoder are exchanged: the causal one is for its own attention, the "
         "padding for the memory.",
         version(decode=masks_exchanged),
+    ),
+    Mistake(
+        "zero-hidden",
+        "The token 0 is taken for padding in the target, and hidden. 0 may be the start token, "
+        "which all others read; for the target there is the causal mask alone.",
+        version(decode=zero_hidden),
     ),
     Mistake(
         "padding-on-target",
@@ -186,9 +247,16 @@ MISTAKES = (
     ),
     Mistake(
         "shifted-again",
-        "decode moves the target to the right. It is given what the decoder reads, with the start "
+        "The target is moved to the right. What comes in is what the decoder reads, with the start "
         "token already in front.",
         version(decode=decode_with(prepare=shifted_again)),
+        also=(
+            version(
+                forward=lambda self, source, target, padding=None: self.decode(
+                    shifted_again(target), self.encode(source, padding), padding
+                )
+            ),
+        ),
     ),
     Mistake(
         "memory-not-read",
@@ -219,6 +287,12 @@ MISTAKES = (
         "Only the last position's logits come back. All are needed: training asks for every one.",
         version(decode=decode_with(finish=lambda self, x: self.head(x)[:, -1])),
         also=(version(decode=decode_with(finish=lambda self, x: self.head(x)[:, -1:])),),
+    ),
+    Mistake(
+        "side-by-side",
+        "Each decoder block reads the encoder block of its own height. All of them read the "
+        "memory, what the *last* encoder block gave: forward is decode after encode.",
+        version(forward=side_by_side),
     ),
     Mistake(
         "target-encoded",
@@ -265,5 +339,9 @@ MISTAKES = (
                 target, self.encode(source, padding).detach(), padding
             )
         ),
+    ),
+    *of_repeated_calls(
+        dropping=(version(embed=dropping),),
+        made_anew=(version(encode=block_made_anew), version(decode=head_made_anew)),
     ),
 )

@@ -8,9 +8,10 @@ from math import sqrt
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attn_course.blocks import DecoderBlock, EncoderBlock
+from attn_course.blocks import DecoderBlock, EncoderBlock, PreNormBlock
 from attn_course.checks.exercise import Answer
 from attn_course.masks import causal_mask, combine_masks
 from attn_course.positions import sinusoidal_encoding
@@ -236,3 +237,113 @@ def causal_source(self: Any, source: Tensor, padding: Tensor | None = None) -> T
 def shifted_again(target: Tensor) -> Tensor:
     """Moves the target, which already begins with a start token."""
     return torch.cat([torch.zeros_like(target[:, :1]), target[:, :-1]], dim=1)
+
+
+def further_norm(self: Any, *sizes: int) -> None:
+    """A norm behind the blocks."""
+    Right.make_blocks(self, *sizes)
+    self.norm = nn.LayerNorm(sizes[0])
+
+
+def pre_norm(self: Any, *sizes: int) -> None:
+    """Encoder blocks of the other kind."""
+    Right.make_blocks(self, *sizes)
+    self.encoder_blocks = nn.ModuleList(PreNormBlock(*sizes[:-1]) for _ in range(sizes[-1]))
+
+
+def pre_norm_decoder(self: Any, *sizes: int) -> None:
+    """Decoder blocks of the other kind."""
+    Right.make_blocks(self, *sizes)
+    blocks = (DecoderBlock(*sizes[:-1], norm="pre") for _ in range(sizes[-1]))
+    self.decoder_blocks = nn.ModuleList(blocks)
+
+
+def causal_memory(
+    align: Callable[[int, int], Tensor], *, padded: bool = True
+) -> Callable[..., Tensor]:
+    """A decoder that sees the memory only as far as it has written."""
+
+    def decode(self: Any, target: Tensor, memory: Tensor, padding: Tensor | None = None) -> Tensor:
+        x, n = self.embed(self.target_embedding, target), target.shape[1]
+        hidden = align(n, memory.shape[1])
+        mask = combine_masks(hidden, padding=padding if padded else None)
+        for block in self.decoder_blocks:
+            x = block(x, memory, causal_mask(n), mask)
+        return self.head(x)
+
+    return decode
+
+
+def from_the_top(n: int, n_memory: int) -> Tensor:
+    """A triangle that begins at the top left."""
+    return torch.ones(n, n_memory, dtype=torch.bool).tril()
+
+
+def where_it_fits(n: int, n_memory: int) -> Tensor:
+    """A triangle where there are as many tokens on both sides, and nothing hidden elsewhere."""
+    return causal_mask(n) if n == n_memory else torch.ones(n, n_memory, dtype=torch.bool)
+
+
+def memory_zeroed(
+    self: Any, target: Tensor, memory: Tensor, padding: Tensor | None = None
+) -> Tensor:
+    """Sets padded tokens of the memory to zeros, and attends to them."""
+    memory = memory if padding is None else memory * padding[..., None]
+    return Right.decode(self, target, memory, None)
+
+
+def memory_written_into(
+    self: Any, target: Tensor, memory: Tensor, padding: Tensor | None = None
+) -> Tensor:
+    """Sets padded tokens to zeros in the caller's memory."""
+    if padding is not None:
+        memory *= padding[..., None]
+    return Right.decode(self, target, memory, padding)
+
+
+def zero_hidden(self: Any, target: Tensor, memory: Tensor, padding: Tensor | None = None) -> Tensor:
+    """Takes 0 in the target for padding."""
+    x = self.embed(self.target_embedding, target)
+    mask = combine_masks(self.target_mask(target.shape[1]), padding=target != 0)
+    for block in self.decoder_blocks:
+        x = block(x, memory, mask, self.memory_mask(padding))
+    return self.head(x)
+
+
+def side_by_side(
+    self: Any, source: Tensor, target: Tensor, padding: Tensor | None = None
+) -> Tensor:
+    """Each decoder block reads the encoder block of its own height."""
+    memory, x = self.embed(self.source_embedding, source), self.embed(self.target_embedding, target)
+    for encoder, decoder in zip(self.encoder_blocks, self.decoder_blocks, strict=True):
+        memory = encoder(memory, self.source_mask(padding))
+        x = decoder(x, memory, self.target_mask(target.shape[1]), self.memory_mask(padding))
+    return self.head(x)
+
+
+def one_position(self: Any, ids: Tensor, x: Tensor) -> Tensor:
+    """A table of positions, indexed with the length."""
+    return sinusoidal_encoding(ids.shape[1] + 1, x.shape[-1])[ids.shape[1]].to(x)
+
+
+def dropping(self: Any, table: nn.Embedding, ids: Tensor) -> Tensor:
+    """Drops features in training."""
+    return F.dropout(Right.embed(self, table, ids), 0.1, self.training)
+
+
+def block_made_anew(self: Any, source: Tensor, padding: Tensor | None = None) -> Tensor:
+    """Makes a block in each call."""
+    x = self.embed(self.source_embedding, source)
+    for _ in self.encoder_blocks:
+        x = EncoderBlock(x.shape[-1], 2, 7).to(x.dtype)(x, self.source_mask(padding))
+    return x
+
+
+def head_made_anew(
+    self: Any, target: Tensor, memory: Tensor, padding: Tensor | None = None
+) -> Tensor:
+    """Makes the head in each call."""
+    x = self.embed(self.target_embedding, target)
+    for block in self.decoder_blocks:
+        x = block(x, memory, self.target_mask(target.shape[1]), self.memory_mask(padding))
+    return nn.Linear(x.shape[-1], 7).to(x.dtype)(x)
