@@ -41,13 +41,15 @@ ARM = """(root) => {
         for (let k = 0; k < data.length; k += 37) sum = (sum * 31 + data[k]) >>> 0;
         return String(sum);
     }).join();
-    const probe = (globalThis.probe = { times: [], changes: 0, look });
+    const probe = (globalThis.probe = { times: [], look, last: look() });
     root.addEventListener("keydown", () => {
-        const [start, before] = [performance.now(), look()];
+        const start = performance.now();
         const wait = () => {
+            const at = performance.now(); // reading megabytes of pixels is the probe's own time
             const now = look();
-            if (now && now !== before) probe.times.push(performance.now() - start);
-            else requestAnimationFrame(wait);
+            if (!now || now === probe.last) return requestAnimationFrame(wait);
+            probe.last = now;
+            probe.times.push(at - start);
         };
         requestAnimationFrame(wait);
     }, { capture: true });
@@ -71,7 +73,7 @@ DRAG = """(milliseconds) => {
 
 
 def rows(rounds: int) -> list[dict]:
-    """A row for the median step of each explorer, and one for updates while dragging."""
+    """A row for the median step of each explorer, and of those with a slider one for updates while dragging."""
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         return []
     import attn_course.explorers as explorers
@@ -91,17 +93,18 @@ def rows(rounds: int) -> list[dict]:
                 steps["interact"],
             )
         )
-    rate = rates["ScalingExplorer"]
-    found.append(
-        _row(
-            "ScalingExplorer: time an update while dragging",
-            rates["interact"] / rate,
-            f"≥ 20 a second: {rate:.0f}",
-            rate >= 20,
-            1 / rate,
-            1 / rates["interact"],
+    for name in (name for name in names if rates[name]):  # one without a slider has no rate
+        rate = rates[name]
+        found.append(
+            _row(
+                f"{name}: time an update while dragging",
+                rates["interact"] / rate,
+                f"≥ 20 a second: {rate:.0f}",
+                rate >= 20,
+                1 / rate,
+                1 / rates["interact"],
+            )
         )
-    )
     return found
 
 

@@ -40,6 +40,24 @@ def launched() -> Iterator[Any]:
         chromium.close()
 
 
+FOCUS_FIRST = """(root) => {
+    const able = root.querySelectorAll(':is(input, select, button, [tabindex="0"])');
+    Array.from(able).find((one) => !one.disabled && one.offsetParent).focus();
+}"""
+
+
+def an_arrow_key_changes(root: Any) -> bool:
+    """Whether some arrow key on the first control of a view changes its pixels."""
+    root.evaluate(FOCUS_FIRST)
+    before = root.screenshot()
+    for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
+        root.page.keyboard.press(key)
+        root.page.wait_for_timeout(100)
+        if root.screenshot() != before:
+            return True
+    return False
+
+
 def driven_by_one_worker(items: list[pytest.Item]) -> None:
     """Mark tests in a browser: one worker drives it, the others have no need to start it too."""
     for item in items:

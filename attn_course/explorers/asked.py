@@ -10,11 +10,13 @@ from markdown_it import MarkdownIt
 from matplotlib.figure import Figure
 
 from attn_course.explorers.base import STATE, Explorer
+from attn_course.explorers.data import Whole
 from attn_course.plots.fonts import family_for
 from attn_course.questions import Question, example, get
 
 NONE = -1
 """The index of no option."""
+_PARTS = ("question", "prompt", "options", "low", "high", "unit", "confidences", "early")
 _markdown = MarkdownIt("commonmark", {"html": False})
 
 
@@ -29,9 +31,22 @@ class Asked(Explorer):
 
     question = traitlets.Unicode().tag(**STATE)
     prompt = traitlets.Unicode().tag(**STATE)
-    choice = traitlets.Int(NONE).tag(**STATE)
+    choice = Whole(NONE).tag(**STATE)
 
     asked: Question
+    _built = False
+
+    def __init__(self, **state: Any) -> None:
+        """Take the question's parts, which no one changes afterwards, and an answer."""
+        super().__init__(**state)
+        self._built = True
+
+    @traitlets.validate(*_PARTS)
+    def _unchanged(self, proposal: Any) -> Any:
+        name, value = proposal["trait"].name, proposal["value"]
+        if self._built and value != getattr(self, name):
+            raise traitlets.TraitError(self.t("fixed", name=name))
+        return value
 
     def numbers(self) -> Mapping[str, np.ndarray]:
         """A question has no numbers to compare."""
@@ -44,21 +59,24 @@ class Asked(Explorer):
                 return self.t("option_allowed", count=count, got=state[name])
         return None
 
-    def _describe(self) -> str:
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
+        return self._text()
+
+    def _text(self) -> str:
+        """The question and its options, a line each."""
         return "\n".join(
             [self.asked.prompt, *(f"  ○ {option.text}" for option in self.asked.options)]
         )
 
-    def alt(self) -> str:
-        """The question and its options."""
-        return self._describe()
+    def _alt(self, numbers: Mapping[str, np.ndarray]) -> str:
+        return self._text()
 
-    def _still(self, png: bytes) -> str:
+    def _still(self, png: bytes, alt: str) -> str:
         items = "".join(f"<li>{inline(option.text)}</li>" for option in self.asked.options)
         return f"{block(self.asked.prompt)}{f'<ul>{items}</ul>' if items else ''}"
 
-    def _draw(self, figure: Figure) -> None:
-        lines = [textwrap.fill(line, 84) for line in self._describe().split("\n")]
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
+        lines = [textwrap.fill(line, 84) for line in self._text().split("\n")]
         text = "\n".join(lines)
         figure.set_dpi(72)  # words: the HTML beside it is what is read
         figure.set_size_inches(self.size[0], 0.3 + 0.22 * (1 + text.count("\n")))

@@ -1,7 +1,7 @@
 // Attention maps as Python packs them (attention_maps.py), and thumbnails of all heads.
 
 import { bytesOf, cut, show, unpack } from "./core.mjs";
-import { HeatMap, Surface, canvasOf, colourAt, outline } from "./charts.mjs";
+import { HeatMap, Surface, canvasOf, outline, pixelOf, ramp, stepOf } from "./charts.mjs";
 
 // the code of NaN
 const NAN = 255;
@@ -31,20 +31,30 @@ export function mapsOf(group) {
 export const headAt = ({ heads }, layer, head) =>
   heads.slice(0, layer).reduce((sum, count) => sum + count, head);
 
-/** The weights (i, j) of one head. */
+/** The weights (i, j) of one head; a step from token to token needs no others. */
 export function weightsOf(group, at) {
+  const maps = mapsOf(group);
+  if (maps.shown?.at !== at) maps.shown = { at, weights: decoded(group, at) };
+  return maps.shown.weights;
+}
+
+function decoded(group, at) {
   const [, rows, columns] = group.shape;
   const { codes } = mapsOf(group);
-  return Array.from({ length: rows }, (_, i) =>
-    Array.from({ length: columns }, (_, j) => WEIGHTS[codes[(at * rows + i) * columns + j]]));
+  return Array.from({ length: rows }, (_, i) => {
+    const row = new Array(columns);
+    for (let j = 0; j < columns; j++) row[j] = WEIGHTS[codes[(at * rows + i) * columns + j]];
+    return row;
+  });
 }
 
 /** The mean over queries of the entropy of each head, in nats. */
 export function headEntropies(group) {
   const [heads, rows] = group.shape;
-  const { entropy } = mapsOf(group);
-  const mean = (at) => entropy.subarray(at * rows, (at + 1) * rows).reduce((sum, one) => sum + one, 0) / rows;
-  return Array.from({ length: heads }, (_, at) => mean(at));
+  const maps = mapsOf(group);
+  const mean = (at) =>
+    maps.entropy.subarray(at * rows, (at + 1) * rows).reduce((sum, one) => sum + one, 0) / rows;
+  return (maps.means ??= Array.from({ length: heads }, (_, at) => mean(at)));
 }
 
 /** A token in words; tokens repeat, so its place always stands beside. */
@@ -180,12 +190,6 @@ function shrunk(group, at, step, wide) {
   return small;
 }
 
-// The colour of each code, as the four bytes of a pixel.
-function palette(top) {
-  const bytes = new Uint8ClampedArray(1024);
-  WEIGHTS.forEach((weight, code) => {
-    const colour = code === NAN ? [179, 38, 30] : colourAt(weight / (top || 1));
-    bytes.set([...colour, 255], 4 * code);
-  });
-  return new Uint32Array(bytes.buffer);
-}
+// The colour of each code, as a pixel.
+const palette = (top) =>
+  WEIGHTS.map((weight, code) => (code === NAN ? pixelOf([179, 38, 30]) : ramp().pixels[stepOf(weight, [0, top || 1])]));

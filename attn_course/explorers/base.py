@@ -19,11 +19,11 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from attn_course.cells import shown
-from attn_course.explorers.words import words_of
+from attn_course.explorers.words import filled, words_of
 from attn_course.plots.picture import image_html, new_figure, render_png, style
 
 STATE = {"sync": True, "state": True}
-"""Tag of a trait that is part of an explorer's state: `traitlets.Int(4).tag(**STATE)`."""
+"""Tag of a trait that is part of an explorer's state: `Whole(4).tag(**STATE)`."""
 
 _HERE = Path(__file__).parent
 _PARTS = ("check", "compute", "describe", "tables", "view")
@@ -99,7 +99,7 @@ class Explorer(anywidget.AnyWidget):
 
     def t(self, key: str, /, **values: Any) -> str:
         """A text of the table, with {names} filled in."""
-        return self.words[key].format(**values)
+        return filled(self.words[key], values)
 
     def numbers(self) -> Mapping[str, np.ndarray]:
         """Compute, with the package, the numbers that the browser shows at this state."""
@@ -109,11 +109,11 @@ class Explorer(anywidget.AnyWidget):
         """Say what is impossible in a state, in the words of the view; None if nothing is."""
         return None
 
-    def _draw(self, figure: Figure) -> None:
-        """Draw the still picture of the state."""
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
+        """Draw the still picture of the state, whose `numbers()` these are."""
         raise NotImplementedError
 
-    def _describe(self) -> str:
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
         """Say in words what the still picture shows, rounded so that it holds elsewhere."""
         raise NotImplementedError
 
@@ -123,23 +123,30 @@ class Explorer(anywidget.AnyWidget):
         Traits set together, in the constructor or under `hold_trait_notifications`, are
         judged when all of them are in place.
         """
-        problem = self._check(self.state | {proposal["trait"].name: proposal["value"]})
+        trait, value = proposal["trait"], proposal["value"]
+        problem = self._check(self.state | {trait.name: value})
         if problem:
             raise traitlets.TraitError(problem)
-        return proposal["value"]
+        return value
 
     # -- how it is shown ------------------------------------------------------------------
 
     def png(self) -> bytes:
         """Draw the state with matplotlib."""
-        with style():
-            figure = new_figure(*self.size)
-            self._draw(figure)
-        return _few_colours(render_png(figure))
+        return self._png(self.numbers())
 
     def alt(self) -> str:
         """What the picture shows, in words."""
-        return f"{self.words['title']}. {self._describe()}"
+        return self._alt(self.numbers())
+
+    def _png(self, numbers: Mapping[str, np.ndarray]) -> bytes:
+        with style():
+            figure = new_figure(*self.size)
+            self._draw(figure, numbers)
+        return _few_colours(render_png(figure))
+
+    def _alt(self, numbers: Mapping[str, np.ndarray]) -> str:
+        return f"{self.words['title']}. {self._describe(numbers)}"
 
     def html(self, png: bytes | None = None) -> str:
         """The view for a page without a kernel: a picture that the module replaces.
@@ -147,18 +154,22 @@ class Explorer(anywidget.AnyWidget):
         Picture, module and state are data addresses, which the comparison of stored
         outputs leaves out (tests/nbval_sanitize.cfg): they differ in bytes that mean nothing.
         """
+        numbers = self.numbers()
+        return self._html(png or self._png(numbers), self._alt(numbers))
+
+    def _html(self, png: bytes, alt: str) -> str:
         state = self.state | {name: getattr(self, name) for name in ("fields", "words", "about")}
         page = Template((_HERE / "still.html").read_text(encoding="utf-8"))
         return page.substitute(
             name=escape(type(self).__name__),
-            image=self._still(png or self.png()),
+            image=self._still(png, alt),
             module=_packed(browser_module(self.module)),
             state=_packed(json.dumps(state, ensure_ascii=False)),
         )
 
-    def _still(self, png: bytes) -> str:
+    def _still(self, png: bytes, alt: str) -> str:
         """HTML of what is shown until the module runs, and where it never does."""
-        return image_html(png, f"{self.alt()} {self.words['still']}")
+        return image_html(png, f"{alt} {self.words['still']}")
 
     def __repr__(self) -> str:
         """Return the text alternative."""
@@ -169,12 +180,13 @@ class Explorer(anywidget.AnyWidget):
         return self._bundle()
 
     def _bundle(self) -> dict[str, Any]:
-        """The view in every form that a front end may want."""
-        png = self.png()
+        """The view in every form that a front end may want, its numbers computed once."""
+        numbers = self.numbers()
+        png, alt = self._png(numbers), self._alt(numbers)
         return {
-            "text/plain": repr(self),
+            "text/plain": alt,
             "image/png": base64.b64encode(png).decode("ascii"),
-            "text/html": self.html(png),
+            "text/html": self._html(png, alt),
             "application/vnd.jupyter.widget-view+json": {
                 "version_major": 2,
                 "version_minor": 0,

@@ -21,6 +21,11 @@ export class Surface {
     ui.atEnd(() => sizes.disconnect());
   }
 
+  /** Take another height, in em. */
+  grow(height) {
+    this.canvas.style.height = `${height}em`;
+  }
+
   /** Say in words what the canvas shows now. */
   label(text) {
     this.canvas.setAttribute("aria-label", text);

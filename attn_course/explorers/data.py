@@ -55,6 +55,16 @@ def as_flags(data: Any, name: str, ndim: int) -> np.ndarray:
     return array
 
 
+class Whole(traitlets.Int):
+    """A trait of whole numbers, which True and False are to Python alone."""
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Return the number, or raise TraitError."""
+        if isinstance(value, bool):
+            self.error(obj, value)
+        return super().validate(obj, value)
+
+
 class Numbers(traitlets.List):
     """A trait of numbers in nested lists, which takes a tensor or an array too."""
 

@@ -12,8 +12,14 @@ from torch import nn
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import pack, show, unpack
-from attn_course.explorers.heads_data import TOKENS, by_hand, drawn_weights, projected
+from attn_course.explorers.data import Whole, pack, show, unpack
+from attn_course.explorers.heads_data import (
+    TOKENS,
+    are_tensors,
+    by_hand,
+    drawn_weights,
+    projected,
+)
 from attn_course.masks import causal_mask
 from attn_course.memory import attention_memory
 from attn_course.multihead import merge_heads, split_heads
@@ -21,6 +27,8 @@ from attn_course.plots.maps import draw_map
 from attn_course.plots.picture import COLOURS
 
 _DRAWN = 16  # heads in the still picture
+_MOST_WEIGHTS = 2**20  # of all heads together: a browser needs longer than a frame for more
+_SOURCES = ("by_hand", "random", "own")
 
 
 class HeadsExplorer(Explorer):
@@ -45,7 +53,8 @@ class HeadsExplorer(Explorer):
 
     Raises:
         TraitError: for weights or vectors that do not fit together, a module that shares
-            key heads or puts positions in, a head count outside 1 … d_model.
+            key heads or puts positions in, a head count outside 1 … d_model, or more than
+            2**20 attention weights: 64 heads of 128 tokens.
 
     Source: Vaswani et al. 2017, "Attention Is All You Need", section 3.2.2; heads are
     switched off as in Michel et al. 2019, "Are Sixteen Heads Really Better than One?".
@@ -54,14 +63,14 @@ class HeadsExplorer(Explorer):
     module = "heads"
     size = (9.0, 5.2)
 
-    num_heads = traitlets.Int(4).tag(**STATE)
-    d_model = traitlets.Int().tag(**STATE)
-    head = traitlets.Int(0).tag(**STATE)
-    off = traitlets.List(traitlets.Int()).tag(**STATE)
+    num_heads = Whole(4).tag(**STATE)
+    d_model = Whole().tag(**STATE)
+    head = Whole(0).tag(**STATE)
+    off = traitlets.List(Whole()).tag(**STATE)
     causal = traitlets.Bool(False).tag(**STATE)
     tokens = traitlets.List(traitlets.Unicode()).tag(**STATE)
     tensors = traitlets.Dict().tag(**STATE)
-    biases = traitlets.Int(0).tag(**STATE)
+    biases = Whole(0).tag(**STATE)
     source = traitlets.Unicode().tag(**STATE)
 
     def __init__(
@@ -93,16 +102,30 @@ class HeadsExplorer(Explorer):
             **state,
         )
 
-    @traitlets.validate("num_heads", "d_model", "head", "off", "tokens", "tensors")
+    @traitlets.validate(
+        "num_heads", "d_model", "head", "off", "tokens", "tensors", "biases", "source"
+    )
     def _valid(self, proposal: Any) -> Any:
         return self._possible(proposal)
 
     def _check(self, state: Mapping[str, Any]) -> str | None:
-        width, d_model = state["tensors"]["query"]["shape"][1], state["d_model"]
+        if not are_tensors(state["tensors"]):
+            return self.t("tensors_allowed")
+        (n, width), d_model = state["tensors"]["query"]["shape"], state["d_model"]
         if d_model != width:
             return self.t("d_model_fixed", width=width, got=d_model)
+        if len(state["tokens"]) != n:
+            return self.t("tokens_count", n=n, got=len(state["tokens"]))
+        if state["source"] not in _SOURCES or not 0 <= state["biases"] <= 4:
+            return self.t("origin_allowed", got=f"{state['source']}, {state['biases']}")
+        return self._check_heads(state, n, d_model)
+
+    def _check_heads(self, state: Mapping[str, Any], n: int, d_model: int) -> str | None:
         if not 1 <= state["num_heads"] <= d_model:
             return self.t("num_heads_allowed", d_model=d_model, got=state["num_heads"])
+        most = _MOST_WEIGHTS // n**2
+        if state["num_heads"] > most:
+            return self.t("too_many_weights", n=n, most=most, got=state["num_heads"])
         for head in (state["head"], *state["off"]):
             if not 0 <= head < d_model:
                 return self.t("head_allowed", last=d_model - 1, got=head)
@@ -121,15 +144,14 @@ class HeadsExplorer(Explorer):
             "multiply_adds": 4 * n * d_model**2 + 2 * n * n * d_model,
         }
         if left_over == 0:
-            weights, output, everything = self._attend()
-            moved = (output - everything).norm(dim=-1) / everything.norm(dim=-1)
+            weights, output, moved = self._attend()
             memory = attention_memory(d_model, num_heads, n)
             numbers |= {"weight_bytes": memory.weights, "weights": weights}
             numbers |= {"output": output, "change": moved}
         return {name: np.asarray(values) for name, values in numbers.items()}
 
     def _attend(self) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """The weights, the output of the heads that are on, the output of all."""
+        """The weights, the output of the heads that are on, how far the others would move it."""
         tensors = {name: torch.tensor(unpack(packed)) for name, packed in self.tensors.items()}
         tensors = {name: tensor.double() for name, tensor in tensors.items()}
         q, k, v = (
@@ -138,8 +160,16 @@ class HeadsExplorer(Explorer):
         mask = causal_mask(len(self.tokens)) if self.causal else None
         heads, weights = scaled_dot_product_attention(q, k, v, mask)
         merged, W_o, b_o = merge_heads(heads)[0], tensors["W_o"], tensors["b_o"]
-        on = [d for d in range(self.d_model) if d * self.num_heads // self.d_model not in self.off]
-        return cast(torch.Tensor, weights)[0], merged[:, on] @ W_o[on] + b_o, merged @ W_o + b_o
+        head_of = torch.arange(self.d_model) * self.num_heads // self.d_model
+        off = torch.isin(head_of, torch.tensor(self._present(), dtype=torch.long))
+        output = merged[:, ~off] @ W_o[~off] + b_o
+        lost = merged[:, off] @ W_o[off]
+        moved = lost.norm(dim=-1) / (merged @ W_o + b_o).norm(dim=-1)
+        return (
+            cast(torch.Tensor, weights)[0],
+            output,
+            moved if off.any() else torch.zeros(len(merged)),
+        )
 
     def _present(self) -> list[int]:
         return sorted(head for head in set(self.off) if head < self.num_heads)
@@ -154,12 +184,12 @@ class HeadsExplorer(Explorer):
             "d_k": d_k,
             "used": d_k * self.num_heads,
             "left_over": left_over,
-            "quotient": f"{self.d_model / self.num_heads:.4g}",
+            "quotient": show(self.d_model / self.num_heads, 4),
             "divisors": ", ".join(map(str, divisors)),
         }
 
-    def _describe(self) -> str:
-        numbers, values = self.numbers(), self._described()
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
+        values = self._described()
         if values["left_over"]:
             return self.t("does_not_divide", **values)
         values["parameters"] = f"{numbers['parameters']:,}"
@@ -182,14 +212,13 @@ class HeadsExplorer(Explorer):
         percent = show(100 * numbers["change"].mean(), 2)
         return f"{said} {self.t('described_off', off=off, percent=percent)}"
 
-    def _draw(self, figure: Figure) -> None:
-        numbers = self.numbers()
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
         top, below = figure.add_gridspec(2, 1, height_ratios=(1, 6))
         self._draw_strip(figure.add_subplot(top), numbers)
         if "weights" not in numbers:
             axes = figure.add_subplot(below)
             axes.set_axis_off()
-            axes.text(0.5, 0.9, self._describe(), ha="center", va="top", wrap=True)
+            axes.text(0.5, 0.9, self._describe(numbers), ha="center", va="top", wrap=True)
             return
         shown = numbers["weights"][:_DRAWN]
         wide = min(len(shown), 4 if len(shown) <= 8 else 8)

@@ -1,7 +1,7 @@
 """The tensors behind HeadsExplorer: an example set by hand, drawn weights, a learner's own."""
 
 from collections.abc import Mapping, Sequence
-from math import pi, sqrt
+from math import ceil, pi, prod, sqrt
 from typing import Any
 
 import torch
@@ -113,6 +113,22 @@ def projected(
     tensors |= {"W_o": weights["W_o"], "b_o": weights.get("b_o", none)}
     biases = sum(f"b_{role[-1]}" in weights for role in _ROLES)
     return {name: tensor.float() for name, tensor in tensors.items()}, biases
+
+
+def are_tensors(packed: Any) -> bool:
+    """Whether plain data are the packed tensors of `projected`: sizes that fit, and all bytes."""
+    try:
+        n, d_model = packed["query"]["shape"]
+        shapes = {name: [n, d_model] for name in ("query", "key", "value")}
+        shapes |= {"W_o": [d_model, d_model], "b_o": [d_model]}
+        fit = packed.keys() == shapes.keys() and all(
+            list(packed[name]["shape"]) == shape
+            and len(packed[name]["data"]) == 4 * ceil(4 * prod(shape) / 3)
+            for name, shape in shapes.items()
+        )
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return False
+    return fit and 1 <= n <= _MOST_TOKENS and 1 <= d_model <= _WIDEST
 
 
 def _vectors(x: Any) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import Flags, Numbers, normals
+from attn_course.explorers.data import Flags, Numbers, Whole, normals
 from attn_course.masks import causal_mask, combine_masks, padding_mask, sliding_window_mask
 from attn_course.plots.maps import draw_map
 
@@ -60,16 +60,16 @@ class MaskExplorer(Explorer):
     mask = Flags(allow_none=True, default_value=None).tag(**STATE)
     scores = Numbers(allow_none=True, default_value=None).tag(**STATE)
     tokens = traitlets.List(traitlets.Unicode()).tag(**STATE)
-    n_query = traitlets.Int(6).tag(**STATE)
-    n_key = traitlets.Int(6).tag(**STATE)
+    n_query = Whole(6).tag(**STATE)
+    n_key = Whole(6).tag(**STATE)
     causal = traitlets.Bool(True).tag(**STATE)
-    window = traitlets.Int(0).tag(**STATE)
-    padding = traitlets.Int(0).tag(**STATE)
+    window = Whole(0).tag(**STATE)
+    padding = Whole(0).tag(**STATE)
     align = traitlets.Unicode("bottom-right").tag(**STATE)
     fill = traitlets.Unicode("zeros").tag(**STATE)
     painted = traitlets.List(traitlets.List()).tag(**STATE)
-    i = traitlets.Int(2).tag(**STATE)
-    j = traitlets.Int(1).tag(**STATE)
+    i = Whole(2).tag(**STATE)
+    j = Whole(1).tag(**STATE)
 
     def __init__(
         self, mask: Any = None, scores: Any = None, tokens: Any = None, **state: Any
@@ -190,8 +190,8 @@ class MaskExplorer(Explorer):
         example = normals(0, _LARGEST * _LARGEST).reshape(_LARGEST, _LARGEST)
         return torch.tensor(example[: self.n_query, : self.n_key])
 
-    def _describe(self) -> str:
-        allowed = self.numbers()["allowed"].astype(int)
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
+        allowed = numbers["allowed"].astype(int)
         said = self.t(
             "described",
             open=allowed.sum(),
@@ -207,8 +207,7 @@ class MaskExplorer(Explorer):
         outcome = self.t(f"outcome_{self.fill}")
         return f"{said} {self.t(key, count=len(empty), first=empty[0], outcome=outcome)}"
 
-    def _draw(self, figure: Figure) -> None:
-        numbers = self.numbers()
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
         keys = self.tokens[: self.n_key]
         shift = 0 if self.align == "top-left" else self.n_key - self.n_query
         places = [i + shift for i in range(self.n_query)]

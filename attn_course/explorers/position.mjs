@@ -1,6 +1,6 @@
 // PositionExplorer: four ways to tell attention where a token stands, and a token to move.
 
-import { cut, dot, kept, normals, show, softmax, toNumbers } from "./core.mjs";
+import { cut, dot, kept, make, normals, show, softmax, toNumbers } from "./core.mjs";
 import { HeatMap, Plot, Surface, outline, shorten } from "./charts.mjs";
 
 const KINDS = ["sinusoidal", "learned", "rope", "alibi"];
@@ -163,7 +163,9 @@ const turned = (vector, row) =>
 
 export function describe(numbers, state, t) {
   const { kind, tokens, token, position, max_len } = state;
-  const said = t("described", { word: cut(tokens[token]), position, home: numbers.home });
+  const { home } = numbers;
+  const key = position === home ? "described_home" : "described";
+  const said = t(key, { word: cut(tokens[token]), position, home });
   const values = { last: max_len - 1, max_len, places: numbers.lost.join(", ") };
   if (numbers.lost.length) return `${said} ${t("lost", values)}`;
   const unseen = kind !== "learned" && numbers.now.some((place) => place >= max_len);
@@ -171,12 +173,12 @@ export function describe(numbers, state, t) {
 }
 
 // Whom the chosen token attends to besides itself.
-function looks({ attention, attention_home, now }, { tokens, token, places }, t) {
+function looks({ attention, attention_home, now, home }, { tokens, token, places, position }, t) {
   if (tokens.length < 2) return "";
   const others = tokens.map((_, k) => k).filter((k) => k !== token);
   const first = (weights) => others.reduce((best, k) => (weights[k] > weights[best] ? k : best));
   const [to, to_home] = [first(attention), first(attention_home)];
-  return t("looks", {
+  return t(position === home ? "looks_home" : "looks", {
     own: show(attention[token], 2), own_home: show(attention_home[token], 2),
     to: cut(tokens[to]), at: now[to], top: show(attention[to], 2),
     to_home: cut(tokens[to_home]), at_home: places[to_home], top_home: show(attention_home[to_home], 2),
@@ -368,7 +370,7 @@ export function view(ui) {
   const back = ui.button(t("back"), () => ui.set({ position: ui.state.places[ui.state.token] }));
   const panels = pictures(ui);
   ui.body.append(
-    ui.group(t("line"), line.element), ui.row(...sliders(ui), back),
+    ui.group(t("line"), line.element, make("p", { textContent: t("hint") })), ui.row(...sliders(ui), back),
     ui.row(panels.attention.group, panels.table.group),
     ui.row(panels.waves.group, panels.similarity.group),
     panels.row.group,

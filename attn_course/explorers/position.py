@@ -14,7 +14,7 @@ from torch import Tensor
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import Numbers, as_array, cut, normals, show, to_plain
+from attn_course.explorers.data import Numbers, Whole, as_array, cut, normals, show, to_plain
 from attn_course.plots.picture import COLOURS, HATCHES
 from attn_course.positions import alibi_bias, alibi_slopes, apply_rope
 
@@ -57,17 +57,17 @@ class PositionExplorer(Explorer):
     size = (9.0, 6.0)
 
     kind = traitlets.Unicode("sinusoidal").tag(**STATE)
-    n = traitlets.Int(48).tag(**STATE)
-    max_len = traitlets.Int(32).tag(**STATE)
-    d_model = traitlets.Int(32).tag(**STATE)
+    n = Whole(48).tag(**STATE)
+    max_len = Whole(32).tag(**STATE)
+    d_model = Whole(32).tag(**STATE)
     base = traitlets.Float(10000.0).tag(**STATE)
-    token = traitlets.Int(1).tag(**STATE)
-    position = traitlets.Int(1).tag(**STATE)
-    dimension = traitlets.Int(4).tag(**STATE)
-    num_heads = traitlets.Int(8).tag(**STATE)
-    head = traitlets.Int(2).tag(**STATE)
+    token = Whole(1).tag(**STATE)
+    position = Whole(1).tag(**STATE)
+    dimension = Whole(4).tag(**STATE)
+    num_heads = Whole(8).tag(**STATE)
+    head = Whole(2).tag(**STATE)
     tokens = traitlets.List(traitlets.Unicode()).tag(**STATE)
-    places = traitlets.List(traitlets.Int()).tag(**STATE)
+    places = traitlets.List(Whole()).tag(**STATE)
     x = Numbers(allow_none=True, default_value=None).tag(**STATE)
     table = Numbers(allow_none=True, default_value=None).tag(**STATE)
 
@@ -240,10 +240,10 @@ class PositionExplorer(Explorer):
         _, weights = scaled_dot_product_attention(query, x, x, bias=bias)
         return torch.empty(0) if weights is None else weights[0]
 
-    def _describe(self) -> str:
-        numbers = self.numbers()
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
         word = cut(self.tokens[self.token])
-        said = self.t("described", word=word, position=self.position, home=numbers["home"])
+        key = "described_home" if self.position == numbers["home"] else "described"
+        said = self.t(key, word=word, position=self.position, home=numbers["home"])
         values = {
             "last": self.max_len - 1,
             "max_len": self.max_len,
@@ -266,12 +266,12 @@ class PositionExplorer(Explorer):
             to = max(others, key=lambda k, weights=weights: weights[k])
             values |= {f"own{end}": show(weights[self.token], 2), f"top{end}": show(weights[to], 2)}
             values |= {f"to{end}": cut(self.tokens[to]), f"at{end}": places[to]}
-        return self.t("looks", **values)
+        key = "looks_home" if self.position == numbers["home"] else "looks"
+        return self.t(key, **values)
 
     # -- the still picture ----------------------------------------------------------------
 
-    def _draw(self, figure: Figure) -> None:
-        numbers = self.numbers()
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
         (table, waves), (similarity, attention) = figure.subplots(2, 2)
         self._draw_table(table, numbers)
         for k, wave in enumerate(numbers["waves"]):

@@ -8,7 +8,7 @@ import traitlets
 from attn_course import progress
 from attn_course.explorers.asked import NONE, Asked, block, inline, question_of
 from attn_course.explorers.base import STATE
-from attn_course.explorers.data import show
+from attn_course.explorers.data import Whole, show
 from attn_course.questions import CONFIDENCES, Question
 
 
@@ -29,15 +29,14 @@ class Predict(Asked):
     high = traitlets.Float(1.0).tag(**STATE)
     unit = traitlets.Unicode().tag(**STATE)
     value = traitlets.Float().tag(**STATE)
-    confidence = traitlets.Int(70).tag(**STATE)
-    confidences = traitlets.List(traitlets.Int(), list(CONFIDENCES)).tag(**STATE)
+    confidence = Whole(70).tag(**STATE)
+    confidences = traitlets.List(Whole(), list(CONFIDENCES)).tag(**STATE)
     committed = traitlets.Bool(False).tag(**STATE)
     early = traitlets.Bool(False).tag(**STATE)
 
     def __init__(self, question: str | Question | None = None, **state: Any) -> None:
         """Ask `question`, as it was committed if it was; raise ValueError for no such id."""
         self.asked = asked = question_of(question, "prediction")
-        self._known = False
         state.setdefault("value", (asked.low + asked.high) / 2)
         before = progress.answers(asked.id)
         if before and _fits(asked, before[-1]):
@@ -53,12 +52,11 @@ class Predict(Asked):
             unit=asked.unit,
             **state,
         )
-        self._known = True
 
     @traitlets.validate("choice", "value", "confidence", "committed")
     def _valid(self, proposal: Any) -> Any:
         if (
-            self._known
+            self._built
             and self.committed
             and proposal["value"] != self.state[proposal["trait"].name]
         ):

@@ -7,6 +7,7 @@ import traitlets
 from attn_course import progress
 from attn_course.explorers.asked import NONE, Asked, block, inline, question_of
 from attn_course.explorers.base import STATE
+from attn_course.explorers.data import Whole
 from attn_course.questions import Question
 
 
@@ -23,7 +24,7 @@ class Quiz(Asked):
     module = "quiz"
 
     options = traitlets.List().tag(**STATE)
-    answer = traitlets.Int(NONE).tag(**STATE)
+    answer = Whole(NONE).tag(**STATE)
 
     def __init__(self, question: str | Question | None = None, **state: Any) -> None:
         """Ask `question`; raise ValueError if there is none of this id."""

@@ -1,6 +1,6 @@
 // ScalingExplorer: what dividing by √d_k does to scores, softmax, entropy and gradient.
 
-import { dot, entropy, normals, show, softmax, toNumbers } from "./core.mjs";
+import { entropy, kept, normals, show, softmaxInPlace, toNumbers } from "./core.mjs";
 import { Plot } from "./charts.mjs";
 
 const N = 16; // queries, and keys, of the random draw
@@ -8,15 +8,12 @@ const WIDEST = 1024;
 const MOST = 128; // queries, and keys, that are compared in a moment at every d_k
 const MEASURES = ["spread", "entropy", "gradient"];
 
-// The vectors, and what was measured on them: a step along d_k needs neither again.
-let kept = { of: null };
-
 // One draw of the widest vectors: d_k takes their first features, so that a step of the
 // slider adds features and leaves the others as they were.
-function vectors({ seed, query, key }) {
+function vectors(query, key, seed) {
   if (query) return { query: toNumbers(query), key: toNumbers(key) };
   const numbers = normals(seed, 2 * N * WIDEST);
-  const row = (i) => numbers.slice(i * WIDEST, (i + 1) * WIDEST);
+  const row = (i) => numbers.subarray(i * WIDEST, (i + 1) * WIDEST);
   const rows = (from) => Array.from({ length: N }, (_, i) => row(from + i));
   return { query: rows(0), key: rows(N) };
 }
@@ -51,11 +48,7 @@ const shapeOf = (rows) => `(${rows.length}, ${rows[0].length})`;
 
 /** Spread, entropy, gradient over d_k, for scores that are scaled and that are not. */
 export function compute(state) {
-  const of = state.query ?? state.seed;
-  if (kept.of !== of || kept.key !== state.key) {
-    kept = { of, key: state.key, ...curves(vectors(state), allowed(state)) };
-  }
-  const { sizes, scaled, unscaled } = kept;
+  const { sizes, scaled, unscaled } = curves(state.query, state.key, state.seed);
   const numbers = { sizes, at: sizes.indexOf(state.d_k) };
   for (const [name, all] of Object.entries({ scaled, unscaled })) {
     for (const what of MEASURES) numbers[`${name}_${what}`] = all.map((one) => one[what]);
@@ -64,36 +57,55 @@ export function compute(state) {
   return numbers;
 }
 
-function curves({ query, key }, sizes) {
-  return {
-    sizes,
-    scaled: sizes.map((d_k) => measured(query, key, d_k, 1 / Math.sqrt(d_k))),
-    unscaled: sizes.map((d_k) => measured(query, key, d_k, 1)),
-  };
+// A step along d_k needs none of this again.
+const curves = kept((givenQuery, givenKey, seed) => {
+  const { query, key } = vectors(givenQuery, givenKey, seed);
+  const found = { sizes: allowed({ query }), scaled: [], unscaled: [] };
+  const scores = query.map(() => new Float64Array(key.length));
+  let before = 0;
+  for (const d_k of found.sizes) {
+    scores.forEach((row, i) => addDots(row, query[i], key, before, d_k));
+    before = d_k;
+    found.scaled.push(measured(scores, 1 / Math.sqrt(d_k)));
+    found.unscaled.push(measured(scores, 1));
+  }
+  return found;
+});
+
+// The scores at a larger d_k are those at the smaller one, and what the further features add.
+function addDots(scores, q, key, from, to) {
+  for (let j = 0; j < scores.length; j++) {
+    for (let d = from; d < to; d++) scores[j] += q[d] * key[j][d];
+  }
 }
 
-function measured(query, key, d_k, scale) {
-  const scores = query.map((q) => key.map((k) => scale * dot(q, k, d_k)));
-  const weights = scores.map((row) => softmax(row));
+function measured(scores, scale) {
+  const weights = scores.map((row) => {
+    const scaled = row.map((score) => scale * score);
+    softmaxInPlace(scaled);
+    return scaled;
+  });
   return {
-    spread: deviation(scores.flat()),
+    spread: scale * deviation(scores),
     entropy: mean(weights.map(entropy)),
     gradient: mean(weights.map(jacobianSize)),
-    weights: weights[0],
+    weights: Array.from(weights[0]),
   };
 }
 
-const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+const sum = (values, of) => values.reduce((total, value) => total + of(value), 0);
+const mean = (values, of = (value) => value) => sum(values, of) / values.length;
 
-function deviation(values) {
-  const middle = mean(values);
-  return Math.sqrt(mean(values.map((value) => (value - middle) ** 2)));
+// All rows are as long as one another.
+function deviation(rows) {
+  const middle = mean(rows, (row) => mean(row));
+  return Math.sqrt(mean(rows, (row) => mean(row, (score) => (score - middle) ** 2)));
 }
 
 // Frobenius norm of ∂p/∂s = diag(p) − p pᵀ: its square is Σp² − 2 Σp³ + (Σp²)².
 function jacobianSize(p) {
-  const power = (k) => p.reduce((sum, weight) => sum + weight ** k, 0);
-  const square = power(2) - 2 * power(3) + power(2) ** 2;
+  const squares = sum(p, (weight) => weight * weight);
+  const square = squares - 2 * sum(p, (weight) => weight * weight * weight) + squares * squares;
   return Math.sqrt(square < 0 ? 0 : square);
 }
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from attn_course.attention import attention_entropy, softmax
 from attn_course.experiments.ch03 import jacobian_sizes
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import Numbers, as_array, normals, show
+from attn_course.explorers.data import Numbers, Whole, as_array, normals, show
 from attn_course.plots.picture import COLOURS, HATCHES, MARKERS
 
 _N = 16  # queries, and keys, of the random draw
@@ -44,8 +44,8 @@ class ScalingExplorer(Explorer):
     module = "scaling"
     size = (9.0, 5.6)
 
-    d_k = traitlets.Int(64).tag(**STATE)
-    seed = traitlets.Int(0).tag(**STATE)
+    d_k = Whole(64).tag(**STATE)
+    seed = Whole(0).tag(**STATE)
     query = Numbers(allow_none=True, default_value=None).tag(**STATE)
     key = Numbers(allow_none=True, default_value=None).tag(**STATE)
 
@@ -109,8 +109,7 @@ class ScalingExplorer(Explorer):
         drawn = normals(self.seed, 2 * _N * _WIDEST).reshape(2, _N, _WIDEST)
         return torch.tensor(drawn[0]), torch.tensor(drawn[1])
 
-    def _describe(self) -> str:
-        numbers = self.numbers()
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
         at = numbers["at"]
         return self.t(
             "described",
@@ -123,8 +122,7 @@ class ScalingExplorer(Explorer):
             scaled_gradient=show(numbers["scaled_gradient"][at], 2),
         )
 
-    def _draw(self, figure: Figure) -> None:
-        numbers = self.numbers()
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
         axes = figure.subplots(2, 3)
         grid = axes[0, 0].get_gridspec()
         for left in axes[0]:
@@ -151,7 +149,7 @@ class ScalingExplorer(Explorer):
         for panel, what in zip(axes[1], _MEASURES, strict=True):
             panel.axvline(self.d_k, color="black")
             panel.set_xscale("log")
-            panel.set_xlabel("d_k")
+            panel.set_xlabel(self.words["d_k"])
             panel.set_title(self.words[what], fontsize=9)
         if (numbers["unscaled_spread"] > 0).any():  # NaN is no reason to fail
             axes[1, 0].set_yscale("log")

@@ -294,18 +294,20 @@ function changeStage(ui, by) {
 function stepControls(ui) {
   const t = ui.t;
   const [forward, back] = [() => stepBy(ui, 1), () => stepBy(ui, -1)];
-  const start = ui.state;
-  const restore = () => {
-    const { query, key, value, mask } = start;
-    ui.set({ query, key, value, mask });
-  };
+  const restore = ui.button(t("restore"), () => ui.set(ui.given));
+  ui.follow((state) => {
+    // what was not edited here was given anew
+    const now = JSON.stringify(givenIn(state));
+    if (now !== ui.edited) [ui.given, ui.edited] = [givenIn(state), now];
+    ui.enable(restore, now !== JSON.stringify(ui.given));
+  });
   return ui.row(
     stepSlider(ui, forward, back),
     ui.button(t("back"), back),
     ui.button(t("forward"), forward),
     ui.choice({ name: "pace", label: t("pace"), options: PACES.map((pace) => [pace, t(`pace_${pace}`)]) }),
     ui.toggle({ name: "predict", label: t("predict") }),
-    ui.button(t("restore"), restore),
+    restore,
   );
 }
 
@@ -429,10 +431,10 @@ function longest(line, numbers, state, t) {
 function gridPane(ui) {
   const grids = {};
   for (const name of ["query", "key", "value"]) {
-    const edit = (i, d, text) => changeNumber(ui, name, i, d, text);
-    grids[name] = new NumberGrid(ui, ui.t(name), { edit });
+    const write = (i, d, text) => changeNumber(ui, name, i, d, text);
+    grids[name] = new NumberGrid(ui, ui.t(name), { edit: write });
   }
-  const turn = (i, j) => ui.set({ mask: replaced(ui.state.mask, i, j, !ui.state.mask[i][j]) });
+  const turn = (i, j) => edit(ui, { mask: replaced(ui.state.mask, i, j, !ui.state.mask[i][j]) });
   grids.mask = new NumberGrid(ui, ui.t("mask"), { pick: turn });
   for (const stage of STAGES) {
     const pick = (i, column) => ui.set(changesTo({ stage, i, column }));
@@ -456,7 +458,14 @@ const replaced = (rows, i, j, value) =>
 function changeNumber(ui, name, i, d, text) {
   const value = parsed(text);
   if (!Number.isFinite(value)) return ui.refuse(ui.t("number_needed", { got: text }));
-  ui.set({ [name]: replaced(ui.state[name], i, d, value) });
+  edit(ui, { [name]: replaced(ui.state[name], i, d, value) });
+}
+
+const givenIn = ({ query, key, value, mask }) => ({ query, key, value, mask });
+
+/** Change numbers so that they can be put back. */
+function edit(ui, changes) {
+  if (ui.set(changes)) ui.edited = JSON.stringify(givenIn(ui.state));
 }
 
 // What a matrix shows: its numbers, those that take part now, and those still to come.

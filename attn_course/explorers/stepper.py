@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from math import inf, sqrt
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 import torch
@@ -14,7 +14,7 @@ from matplotlib.patches import Rectangle
 
 from attn_course.attention import attention_scores, scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import Flags, Numbers, cut
+from attn_course.explorers.data import Flags, Numbers, Whole, cut
 from attn_course.plots.fonts import family_for, laid_out
 
 _STAGES: tuple[str, ...] = ("dot", "scale", "mask", "softmax", "sum")
@@ -67,9 +67,9 @@ class AttentionStepper(Explorer):
     tokens = traitlets.List(traitlets.Unicode()).tag(**STATE)
     query_tokens = traitlets.List(traitlets.Unicode()).tag(**STATE)
     stage = traitlets.Unicode("dot").tag(**STATE)
-    i = traitlets.Int(0).tag(**STATE)
-    j = traitlets.Int(0).tag(**STATE)
-    d = traitlets.Int(0).tag(**STATE)
+    i = Whole(0).tag(**STATE)
+    j = Whole(0).tag(**STATE)
+    d = Whole(0).tag(**STATE)
     pace = traitlets.Unicode("number").tag(**STATE)
     predict = traitlets.Bool(False).tag(**STATE)
 
@@ -161,8 +161,7 @@ class AttentionStepper(Explorer):
             for name, numbers in zip(_RESULTS.values(), stages, strict=True)
         }
 
-    def _describe(self) -> str:
-        numbers = self.numbers()
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
         column = self.d if self.stage == "sum" else self.j
         return self.t(
             f"described_{self.stage}",
@@ -175,8 +174,7 @@ class AttentionStepper(Explorer):
             total=_fixed(numbers["weights"][self.i].sum()),
         )
 
-    def _draw(self, figure: Figure) -> None:
-        numbers = self.numbers()
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
         given = {name: np.asarray(getattr(self, name), dtype=float) for name in _GIVEN}
         panels = figure.subplots(2, 5).ravel()
         for axes, name in zip(panels, (*_GIVEN, "", *_RESULTS.values()), strict=True):
@@ -205,14 +203,15 @@ class AttentionStepper(Explorer):
 _GIVEN = ("query", "key", "value", "mask")
 
 
-def _fixed(value: float) -> str:
+def _fixed(number: SupportsFloat) -> str:
     """A computed number, as the view writes it."""
+    value = float(number)
     if not np.isfinite(value):
         return "NaN" if np.isnan(value) else "∞" if value > 0 else "−∞"
     if abs(value) >= 1000:
         return f"{value:.4g}".replace("-", "−")
     # halves away from zero, as the browser rounds them
-    text = str(Decimal(float(value)).quantize(Decimal("0.01"), ROUND_HALF_UP))
+    text = str(Decimal(value).quantize(Decimal("0.01"), ROUND_HALF_UP))
     return text.replace("-0.00", "0.00").replace("-", "−")
 
 

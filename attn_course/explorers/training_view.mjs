@@ -17,16 +17,18 @@ export function check(state) {
   const choices = { metric: Object.keys(metrics), kind: groups.map((group) => group.kind) };
   for (const [name, allowed] of Object.entries(choices)) {
     const got = { metric, kind }[name];
-    if (got !== "" && !allowed.includes(got)) {
-      return ["choice_allowed", { name, allowed: allowed.join(", ") || "—", got }];
+    // before a run there is nothing yet to hold the choice against
+    if (got !== "" && allowed.length && !allowed.includes(got)) {
+      return ["choice_allowed", { name, allowed: allowed.join(", "), got }];
     }
   }
-  const layers = Math.max(1, ...groups.map(({ heads }) => heads.length));
-  const heads = Math.max(1, ...groups.map((group) => Math.max(...group.heads)));
-  for (const [name, size] of [["layer", layers], ["head", heads]]) {
+  const layers = Math.max(...groups.map(({ heads }) => heads.length));
+  const heads = Math.max(...groups.map((group) => Math.max(...group.heads)));
+  for (const [name, most] of [["layer", layers], ["head", heads]]) {
+    const size = groups.length ? most : Infinity;
     const got = state[name];
     if (!Number.isInteger(got) || got < 0 || got >= size) {
-      return ["index_allowed", { name, last: size - 1, got }];
+      return ["index_allowed", { name, last: show(size - 1, 6), got }];
     }
   }
   return null;
@@ -136,7 +138,7 @@ function duration(seconds, t) {
 function progress({ left }, { status, step, total, pace, elapsed }, t) {
   const key = status === "running" && total === null ? "running_on" : status;
   return t(key, {
-    step, total: show(Math.round(total ?? 0), 6), pace: show(pace, 2),
+    step, total: Math.round(total ?? 0), pace: show(pace, 2),
     elapsed: duration(elapsed, t), left: duration(left, t),
   });
 }
@@ -150,13 +152,21 @@ export function view(ui) {
   said.style.minHeight = "2.8em";
   const stretch = ui.toggle({ name: "stretch", label: t("stretch") });
   const log = ui.toggle({ name: "log", label: t("log") });
-  const metric = lateChoice(ui, "metric", ({ metrics }) => Object.keys(metrics).map((name) => [name, name]));
-  const kind = lateChoice(ui, "kind", (state) =>
-    groupsOf(state).map((group) => [group.kind, ui.words[`kind_${group.kind}`] ?? group.kind]).reverse());
-  ui.body.append(parts[0].element, said, parts[1].element, parts[2].element, ui.row(metric, kind, log, stretch));
+  const metric = ui.choice({
+    name: "metric", label: t("metric"), options: ({ metrics }) => Object.keys(metrics).map((name) => [name, name]),
+  });
+  const kind = ui.choice({
+    name: "kind", label: t("kind"),
+    options: (state) =>
+      groupsOf(state).map((group) => [group.kind, ui.words[`kind_${group.kind}`] ?? group.kind]).reverse(),
+  });
+  const hint = make("p", { textContent: t("hint") });
+  ui.body.append(
+    parts[0].element, said, parts[1].element, parts[2].element, hint, ui.row(metric, kind, log, stretch),
+  );
   return (numbers, state) => {
     said.textContent = progress(numbers, state, t);
-    stretch.hidden = !state.snapshots.length;
+    hint.hidden = stretch.hidden = !state.snapshots.length;
     for (const part of parts) part.draw(numbers, state);
   };
 }
@@ -182,23 +192,6 @@ function scrubber(ui) {
     input.setAttribute("aria-valuetext", readout.textContent);
   };
   return { element, draw };
-}
-
-// A drop-down list whose options come while the view is open; hidden while there is no choice.
-function lateChoice(ui, name, optionsOf) {
-  const select = make("select");
-  const element = make("label", { className: "control" });
-  element.append(make("span", { textContent: ui.t(name) }), select);
-  ui.listen(select, "change", () => ui.set({ [name]: select.value }));
-  ui.follow((state) => {
-    const options = optionsOf(state);
-    if (String(options) !== String(Array.from(select.options, ({ value, text }) => [value, text]))) {
-      select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
-    }
-    select.value = state[name] || (options[0]?.[0] ?? "");
-    element.hidden = options.length < 2;
-  });
-  return element;
 }
 
 function curves(ui) {

@@ -1,11 +1,12 @@
 """TrainingView: a run of `training.fit` while it goes on, and the record that it leaves."""
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from math import inf, isfinite
 from time import perf_counter
 from typing import Any
+from warnings import warn
 
 import numpy as np
 import traitlets
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from attn_course.cells import shown
 from attn_course.explorers.attention_maps import (
     amount,
+    are_sentences,
     codes_of,
     dequantise,
     entropies_of,
@@ -23,7 +25,7 @@ from attn_course.explorers.attention_maps import (
     sentences_of,
 )
 from attn_course.explorers.base import STATE, Explorer
-from attn_course.explorers.data import to_plain
+from attn_course.explorers.data import Whole, show, to_plain
 from attn_course.explorers.example_run import example_run
 from attn_course.explorers.viewer import draw_map_of, draw_thumbnails
 from attn_course.plots.picture import COLOURS
@@ -35,6 +37,7 @@ _FEWEST = 4
 _WEIGHTS = 600_000  # of all snapshots together: 0.8 MB
 _SHARE = 0.02  # of the time that the view may take for itself, for each of its two jobs
 _PAUSE = 0.2  # seconds between two messages to the browser
+_CHOICES = {"metric": "", "kind": "", "layer": 0, "head": 0}
 
 Watch = Tensor | tuple[Any, ...] | Callable[[nn.Module], Any]
 
@@ -60,27 +63,30 @@ class TrainingView(Explorer):
         kind, layer, head, stretch: as those of `AttentionViewer`; kind "" is the last.
         log: a logarithmic scale for the loss.
 
+    A metric, kind, layer or head may be chosen before the run that has it.
+
     Raises:
         TraitError: for a step, metric, layer or head that does not exist; in the first step
-            of a run for maps that are none, or too large to be kept several times.
+            of a run for maps that are none, or too large to be kept several times, or
+            without the kind, layer or head that was chosen.
     """
 
     module = "training_view"
     size = (9.0, 6.4)
 
     status = traitlets.Unicode("waiting").tag(**STATE)
-    step = traitlets.Int(0).tag(**STATE)
+    step = Whole(0).tag(**STATE)
     total = traitlets.Float(None, allow_none=True).tag(**STATE)
     elapsed = traitlets.Float(0.0).tag(**STATE)
     pace = traitlets.Float(0.0).tag(**STATE)
-    curve = traitlets.Dict().tag(**STATE)
+    curve = traitlets.Dict({"steps": [], "loss": []}).tag(**STATE)
     metrics = traitlets.Dict().tag(**STATE)
     snapshots = traitlets.List(traitlets.Dict()).tag(**STATE)
-    at = traitlets.Int(None, allow_none=True).tag(**STATE)
+    at = Whole(None, allow_none=True).tag(**STATE)
     metric = traitlets.Unicode("").tag(**STATE)
     kind = traitlets.Unicode("").tag(**STATE)
-    layer = traitlets.Int(0).tag(**STATE)
-    head = traitlets.Int(0).tag(**STATE)
+    layer = Whole(0).tag(**STATE)
+    head = Whole(0).tag(**STATE)
     stretch = traitlets.Bool(False).tag(**STATE)
     log = traitlets.Bool(False).tag(**STATE)
 
@@ -98,9 +104,9 @@ class TrainingView(Explorer):
         self._history: History | None = None
         self._model: nn.Module | None = None
         self._displayed = False
-        empty = {"curve": {"steps": [], "loss": []}}
-        bare = watch is None and "curve" not in state
-        super().__init__(**((example_run() if bare else empty) | state))
+        self._chosen = {name: value for name, value in state.items() if name in _CHOICES}
+        bare = watch is None and "curve" not in state and not self._chosen
+        super().__init__(**((example_run() if bare else {}) | state))
 
     # -- what a run tells -------------------------------------------------------------------
 
@@ -138,16 +144,14 @@ class TrainingView(Explorer):
         self._marks = deque([(self._start, self._before)], maxlen=10)
         self._taken: list[dict[str, Any]] = []
         self._looking, self._telling = _Throttle(0.0), _Throttle(_PAUSE)
+        waited = self.status == "waiting"
         with self.hold_trait_notifications():
-            self.set_trait("at", None)
-            self.set_trait("metric", "")
-            self.set_trait("kind", "")
-            self.set_trait("layer", 0)
-            self.set_trait("head", 0)
-            self.set_trait("snapshots", [])
+            self.at, self.metrics, self.snapshots = None, {}, []
+            for name, nothing in _CHOICES.items() if not waited else ():
+                self.set_trait(name, self._chosen.get(name, nothing))
         # said even where nothing changes here: what was chosen in the browser during a run
         # is heard only after it, and means nothing in the next
-        self.send_state(["at", "metric", "kind", "layer", "head"])
+        self.send_state(["at", *_CHOICES])
 
     def _take(self, history: History) -> None:
         """Keep the attention of this step; of too many snapshots every other one goes."""
@@ -161,6 +165,10 @@ class TrainingView(Explorer):
             )
         moment = {"step": history.steps, "loss": history.loss[-1]}
         self._taken.append(moment | {"groups": sentence["groups"]})
+        if len(self._taken) == 1:  # now there is something to hold the choices against
+            problem = self._check(self.state | {"at": None, "snapshots": self._taken})
+            if problem:
+                raise traitlets.TraitError(problem)
         if len(self._taken) > min(_SNAPSHOTS, _WEIGHTS // size):
             self._taken = self._taken[:-1:2] + self._taken[-1:]
             self._looking.gap *= 2
@@ -170,15 +178,26 @@ class TrainingView(Explorer):
         now = perf_counter()
         self._marks.append((now, history.steps))
         since, steps = self._marks[0] if status == "running" else (self._start, self._before)
+        metrics = _metrics(history)
+        if metrics and self.metric and self.metric not in metrics:
+            warn(self._unlisted("metric", self.metric, metrics), stacklevel=2)
+            self.metric = ""
         with self.hold_sync(), self.hold_trait_notifications():
             self.status, self.step, self.total = status, history.steps, total
             self.elapsed = now - self._start
             self.pace = (history.steps - steps) / max(now - since, 1e-9)
             self.curve = binned(history.loss)
-            self.metrics = _metrics(history)
+            self.metrics = metrics
             self.snapshots = list(self._taken)
 
     # -- what is looked at --------------------------------------------------------------------
+
+    @traitlets.validate("status", "curve", "metrics", "snapshots")
+    def _recorded(self, proposal: Any) -> Any:
+        name, value = proposal["trait"].name, proposal["value"]
+        if not _RECORDS[name](value):
+            raise traitlets.TraitError(self.t("record_allowed", name=name, got=f"{value!r:.60}"))
+        return value
 
     @traitlets.validate("at", "metric", "kind", "layer", "head")
     def _valid(self, proposal: Any) -> Any:
@@ -187,20 +206,22 @@ class TrainingView(Explorer):
     def _check(self, state: Mapping[str, Any]) -> str | None:
         if state["at"] is not None and not 1 <= state["at"] <= state["step"]:
             return self.t("at_allowed", last=state["step"], got=state["at"])
-        if state["metric"] and state["metric"] not in state["metrics"]:
-            names = ", ".join(state["metrics"]) or "—"
-            return self.t("choice_allowed", name="metric", allowed=names, got=state["metric"])
         groups = state["snapshots"][0]["groups"] if state["snapshots"] else []
         kinds = [group["kind"] for group in groups]
-        if state["kind"] and state["kind"] not in kinds:
-            names = ", ".join(kinds) or "—"
-            return self.t("choice_allowed", name="kind", allowed=names, got=state["kind"])
-        layers = max((len(group["heads"]) for group in groups), default=1)
-        heads = max((max(group["heads"]) for group in groups), default=1)
+        for name, allowed in (("metric", state["metrics"]), ("kind", kinds)):
+            # before a run there is nothing yet to hold the choice against
+            if state[name] and allowed and state[name] not in allowed:
+                return self._unlisted(name, state[name], allowed)
+        layers = max((len(group["heads"]) for group in groups), default=inf)
+        heads = max((max(group["heads"]) for group in groups), default=inf)
         for name, size in (("layer", layers), ("head", heads)):
             if not 0 <= state[name] < size:
-                return self.t("index_allowed", name=name, last=size - 1, got=state[name])
+                last = show(size - 1, 6)
+                return self.t("index_allowed", name=name, last=last, got=state[name])
         return None
+
+    def _unlisted(self, name: str, got: str, allowed: Iterable[str]) -> str:
+        return self.t("choice_allowed", name=name, allowed=", ".join(allowed), got=got)
 
     def numbers(self) -> Mapping[str, np.ndarray]:
         """The curves, the step that is looked at, its loss, the attention at it, the time left."""
@@ -255,12 +276,11 @@ class TrainingView(Explorer):
     def _display_id(self) -> str:
         return f"training-{self.model_id}"
 
-    def _describe(self) -> str:
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
         """The same words before, in and after a run: no figure in them holds elsewhere."""
         return self.words["drawn"]
 
-    def _draw(self, figure: Figure) -> None:
-        numbers = self.numbers()
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
         axes = figure.subplots(2 if self.snapshots else 1, 2, squeeze=False)
         for panel, x, y, label, colour in (
             (axes[0, 0], "steps", "loss", self.words["loss"], COLOURS[0]),
@@ -335,6 +355,34 @@ def _metrics(history: History) -> dict[str, dict[str, list]]:
         name: {"steps": thinned(steps[-len(values) :]), "values": to_plain(thinned(values))}
         for name, values in history.metrics.items()
     }
+
+
+def _is_curve(data: Any, values: str = "loss") -> bool:
+    try:
+        known = [float(number) for number in data[values]]
+        return len(known) == len(data["steps"]) and all(type(k) is int for k in data["steps"])
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _are_snapshots(data: Any) -> bool:
+    try:
+        steps = [one["step"] + 0 * float(one["loss"]) for one in data]
+    except (KeyError, TypeError, ValueError):
+        return False
+    named = [{"name": "", "groups": one.get("groups")} for one in data]
+    return not steps or are_sentences(named)
+
+
+_STATUSES = (
+    "waiting", "example", "running", "finished", "interrupted", "asked", "diverged"
+)  # fmt: skip
+_RECORDS: dict[str, Callable[[Any], bool]] = {
+    "status": lambda status: status in _STATUSES,
+    "curve": _is_curve,
+    "metrics": lambda metrics: all(_is_curve(one, "values") for one in metrics.values()),
+    "snapshots": _are_snapshots,
+}
 
 
 def _maps(watch: Any, model: Any) -> Any:

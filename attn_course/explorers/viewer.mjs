@@ -136,8 +136,8 @@ export function tables(numbers, state, t) {
 
 export function view(ui) {
   const panes = PANES.map((pane) => buildPane(ui, pane));
-  const { sentences } = ui.state;
-  ui.body.append(ui.row(...panes.map((pane) => pane.element)), controls(ui, sentences));
+  const hint = make("p", { textContent: ui.t("hint") });
+  ui.body.append(ui.row(...panes.map((pane) => pane.element)), hint, controls(ui));
   return (numbers, state) => {
     ui.keepRoom(longestDescription(state, ui.t));
     panes.forEach((pane, k) => {
@@ -147,30 +147,27 @@ export function view(ui) {
   };
 }
 
-function controls(ui, sentences) {
+function controls(ui) {
   const t = ui.t;
-  const named = sentences.map(({ name }, k) => [k, `${k}: ${name}`]);
-  const kinds = sentences[0].groups.map(({ kind }) => [kind, ui.words[`kind_${kind}`] ?? kind]);
-  const several = (choices, ...made) => (choices.length > 1 ? made.map((make) => make()) : []);
+  const named = ({ sentences }) => sentences.map(({ name }, k) => [k, `${k}: ${name}`]);
+  const beside = (state) => (state.sentences.length > 1 ? [[null, t("nothing")], ...named(state)] : []);
+  const kinds = ({ sentences }) =>
+    sentences[0].groups.map(({ kind }) => [kind, ui.words[`kind_${kind}`] ?? kind]);
   return ui.row(
-    ...several(kinds, () => ui.choice({ name: "kind", label: t("kind"), options: kinds })),
-    ...several(
-      named,
-      () => ui.choice({ name: "sentence", label: t("sentence"), options: named }),
-      () => ui.choice({ name: "beside", label: t("beside"), options: [[null, t("nothing")], ...named] }),
-    ),
+    ui.choice({ name: "kind", label: t("kind"), options: kinds }),
+    ui.choice({ name: "sentence", label: t("sentence"), options: named }),
+    ui.choice({ name: "beside", label: t("beside"), options: beside }),
     ui.toggle({ name: "stretch", label: t("stretch") }),
   );
 }
 
 function buildPane(ui, pane) {
   const t = ui.t;
-  const height = sizes(ui.state).layer > 6 ? 34 : 24;
   const mosaic = new Mosaic(ui, {
-    label: t("thumbnails"), height, onPick: (layer, head) => ui.set({ layer, head }),
+    label: t("thumbnails"), height: 24, onPick: (layer, head) => ui.set({ layer, head }),
   });
   const map = new TokenMap(ui, {
-    label: t("map"), rows: t("query_axis"), columns: t("key_axis"), height,
+    label: t("map"), rows: t("query_axis"), columns: t("key_axis"), height: 24,
     onPoint: (row, column) => ui.set({ [`${pane}row`]: row, [`${pane}column`]: column }),
   });
   const bars = ["attends", "attended"].map((label) => new Plot(ui, { label: t(label), height: 9 }));
@@ -182,6 +179,7 @@ function buildPane(ui, pane) {
   const draw = (numbers, state) => {
     const place = placeIn(state, pane);
     heading.textContent = place.sentence.name;
+    for (const surface of [mosaic, map]) surface.grow(sizes(state).layer > 6 ? 34 : 24);
     element.setAttribute("aria-label", place.sentence.name);
     mosaic.element.hidden = place.group.shape[0] === 1; // nothing to choose
     mosaic.show({ ...place, entropy: numbers[`${pane}entropy`], stretch: state.stretch });

@@ -26,6 +26,7 @@ from attn_course.explorers.attention_maps import (
     sentences_of,
 )
 from attn_course.explorers.base import STATE, Explorer
+from attn_course.explorers.data import Whole
 from attn_course.plots.fonts import note_missing
 from attn_course.plots.maps import draw_map
 from attn_course.plots.picture import COLOURS, SEQUENTIAL
@@ -65,15 +66,15 @@ class AttentionViewer(Explorer):
     size = (9.0, 4.6)
 
     sentences = traitlets.List(traitlets.Dict()).tag(**STATE)
-    sentence = traitlets.Int(0).tag(**STATE)
-    beside = traitlets.Int(None, allow_none=True).tag(**STATE)
+    sentence = Whole(0).tag(**STATE)
+    beside = Whole(None, allow_none=True).tag(**STATE)
     kind = traitlets.Unicode().tag(**STATE)
-    layer = traitlets.Int(0).tag(**STATE)
-    head = traitlets.Int(0).tag(**STATE)
-    row = traitlets.Int(0).tag(**STATE)
-    column = traitlets.Int(0).tag(**STATE)
-    beside_row = traitlets.Int(0).tag(**STATE)
-    beside_column = traitlets.Int(0).tag(**STATE)
+    layer = Whole(0).tag(**STATE)
+    head = Whole(0).tag(**STATE)
+    row = Whole(0).tag(**STATE)
+    column = Whole(0).tag(**STATE)
+    beside_row = Whole(0).tag(**STATE)
+    beside_column = Whole(0).tag(**STATE)
     stretch = traitlets.Bool(False).tag(**STATE)
 
     def __init__(
@@ -174,7 +175,7 @@ class AttentionViewer(Explorer):
         column = min(getattr(self, f"{pane}column"), len(group["columns"]) - 1)
         return group, layer, head, row, column
 
-    def _describe(self) -> str:
+    def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
         """Name sizes and places only: the weights of a trained model differ elsewhere."""
         parts = []
         for pane in _PANES[: 1 if self.beside is None else 2]:
@@ -186,7 +187,7 @@ class AttentionViewer(Explorer):
             parts.append(self.t("drawn", name=name, kind=kind, layer=layer, head=head, **sizes))
         return " ".join(parts)
 
-    def _draw(self, figure: Figure) -> None:
+    def _draw(self, figure: Figure, numbers: Mapping[str, np.ndarray]) -> None:
         panes = _PANES[: 1 if self.beside is None else 2]
         figure.set_size_inches(self.size[0], self.size[1] * len(panes))
         axes = figure.subplots(len(panes), 2, squeeze=False, width_ratios=(1, 1.2))

@@ -1,8 +1,13 @@
 """Every word that an explorer shows, in one table, so that a translation can replace it.
 
 `WORDS["shared"]` holds what all explorers say, the other entries what one of them says.
-`{names}` are filled in; a translation may put them anywhere in its sentence.
+`{names}` are filled in; a translation may put them anywhere in its sentence. `{name:one|more}`
+is the word that goes with the count of that name: "{heads} {heads:head|heads}".
 """
+
+import re
+from collections.abc import Mapping
+from typing import Any
 
 _MAPS = {
     "query_axis": "query",
@@ -13,6 +18,8 @@ _MAPS = {
     "layers_axis": "layer",
     "head_label": "Thumbnails of all heads. Layer {layer}, head {head}: mean entropy {entropy} "
     "nats. Arrow keys choose another.",
+    "hint": "Arrow keys or a click choose a head among the small maps; the number or the bar "
+    "below each is its mean entropy, in nats. In the large map they choose a query and a key.",
     "map": "attention weights",
     "map_title": "layer {layer}, head {head}",
     "token": "“{token}” ({place})",
@@ -33,7 +40,7 @@ WORDS: dict[str, dict[str, str]] = {
         "language": "en",
         "table": "Table",
         "csv": "Save as CSV",
-        "map_label": "{name}: map of {rows} rows by {columns} columns.",
+        "map_label": "{name}: map of {rows} {rows:row|rows} by {columns} {columns:column|columns}.",
         "cell": "Row {row}, column {column}: {value}.",
         "hidden_cell": "hidden by the mask",
         "still": "Interactive in a running notebook and in exported HTML.",
@@ -79,8 +86,9 @@ WORDS: dict[str, dict[str, str]] = {
         "mean_entropy": "mean entropy",
         "described": "Layer {layer}, head {head}: {row} attends most to {largest}, "
         "entropy {entropy} of at most {most} nats. {row} to {column}: {value}.",
-        "drawn": "“{name}”: {kind}, {layers} layers of {heads} heads, {rows} queries by {columns} "
-        "keys; large is layer {layer}, head {head}.",
+        "drawn": "“{name}”: {kind}, {layers} {layers:layer|layers} of {heads} {heads:head|heads}, "
+        "{rows} {rows:query|queries} by {columns} {columns:key|keys}; large is layer {layer}, head "
+        "{head}.",
         "no_sentences": "sentences must be packed attention maps, of the same kinds in each",
         "kind_allowed": "kind must be one of {allowed}, got {got}",
     },
@@ -95,20 +103,25 @@ WORDS: dict[str, dict[str, str]] = {
         "log": "logarithmic loss",
         "no_metric": "no metric yet",
         "waiting": "Waiting for the first step.",
-        "example": "An example of a run, until yours begins: {step} steps in {elapsed}, "
-        "{pace} steps a second.",
-        "running": "Running: step {step} of {total}, {pace} steps a second, {left} left.",
-        "running_on": "Running: step {step}, {pace} steps a second.",
-        "finished": "Finished: {step} steps in {elapsed}, {pace} steps a second.",
-        "interrupted": "Interrupted after {step} steps in {elapsed}, {pace} steps a second.",
-        "asked": "Stopped as asked after {step} steps in {elapsed}, {pace} steps a second.",
-        "diverged": "Broken off after {step} steps in {elapsed}, {pace} steps a second.",
+        "example": "An example of a run, until yours begins: {step} {step:step|steps} in "
+        "{elapsed}, {pace} {pace:step|steps} a second.",
+        "running": "Running: step {step} of {total}, {pace} {pace:step|steps} a second, {left} "
+        "left.",
+        "running_on": "Running: step {step}, {pace} {pace:step|steps} a second.",
+        "finished": "Finished: {step} {step:step|steps} in {elapsed}, {pace} {pace:step|steps} a "
+        "second.",
+        "interrupted": "Interrupted after {step} {step:step|steps} in {elapsed}, {pace} "
+        "{pace:step|steps} a second.",
+        "asked": "Stopped as asked after {step} {step:step|steps} in {elapsed}, {pace} "
+        "{pace:step|steps} a second.",
+        "diverged": "Broken off after {step} {step:step|steps} in {elapsed}, {pace} "
+        "{pace:step|steps} a second.",
         "seconds": "{seconds} s",
         "minutes": "{minutes} min {seconds} s",
         "hours": "{hours} h {minutes} min",
         "described": "Step {step}: loss {loss}.",
         "described_mean": "Steps {first} to {step}: mean loss {loss}.",
-        "described_metric": " {name} {value} at step {step}.",
+        "described_metric": " Metric {name}: {value} at step {step}.",
         "described_map": " Layer {layer}, head {head}: mean entropy {entropy} of at most {most} "
         "nats.",
         "curve": "{name} against training steps, the last {value}.",
@@ -116,6 +129,7 @@ WORDS: dict[str, dict[str, str]] = {
         "if attention is watched.",
         "at_allowed": "at must be a step from 1 to {last}, got {got}",
         "choice_allowed": "{name} must be one of {allowed}, got {got}",
+        "record_allowed": "{name} is written by a run and cannot be {got}",
     },
     "Quiz": {
         "title": "Question",
@@ -125,6 +139,7 @@ WORDS: dict[str, dict[str, str]] = {
         "wrong": "Not quite.",
         "choose": "Choose an option first.",
         "option_allowed": "an option's index must lie between -1 and one below {count}, got {got}",
+        "fixed": "{name} belongs to the question, which stays as it was asked",
     },
     "Predict": {
         "title": "Prediction",
@@ -140,6 +155,7 @@ WORDS: dict[str, dict[str, str]] = {
         "choose": "Choose an option first.",
         "closed": "this prediction is committed and stays as it was made",
         "option_allowed": "an option's index must lie between -1 and one below {count}, got {got}",
+        "fixed": "{name} belongs to the question, which stays as it was asked",
         "value_allowed": "the prediction must lie between {low} and {high}, got {got}",
         "confidence_allowed": "the confidence must be one of {allowed} percent, got {got}",
     },
@@ -155,7 +171,8 @@ WORDS: dict[str, dict[str, str]] = {
         "source_own": "The weights are your own, of width {d_model}: the same numbers, cut "
         "into as many heads as the slider says.",
         "strip": "one token’s d_model features, cut into heads",
-        "strip_label": "{d_model} features cut into {num_heads} heads of {d_k}.",
+        "strip_label": "{d_model} {d_model:feature|features} cut into {num_heads} "
+        "{num_heads:head|heads} of {d_k}.",
         "strip_left": "{d_model} features cut into {num_heads} heads of {d_k}: {left_over} "
         "left over.",
         "path": "the path and its shapes",
@@ -175,8 +192,10 @@ WORDS: dict[str, dict[str, str]] = {
         "multiply_adds": "multiply-adds",
         "weight_bytes": "attention weights in memory, bytes",
         "heads": "all heads",
-        "heads_label": "{num_heads} heads as small maps, head {head} chosen, switched off: "
-        "{off}. Arrow keys choose, Enter switches off and on.",
+        "hint": "In the small maps arrow keys or a click choose a head, and Enter switches it off "
+        "and on.",
+        "heads_label": "{num_heads} {num_heads:head|heads} as small maps, head {head} chosen, "
+        "switched off: {off}. Arrow keys choose, Enter switches off and on.",
         "none": "none",
         "head_on": "head {head}",
         "head_off": "head {head}: off",
@@ -194,13 +213,14 @@ WORDS: dict[str, dict[str, str]] = {
         "output": "output",
         "change": "‖change‖ / ‖output of all heads‖",
         "change_title": "how far the output moves when heads are off",
-        "described": "{num_heads} heads of d_k = {d_k} make {d_model} features; {parameters} "
-        "parameters, as at every count. The largest weight of head {head} is {weight}, from "
-        "“{from_token}” to “{to_token}”.",
+        "described": "{num_heads} {num_heads:head|heads} of d_k = {d_k} {num_heads:makes|make} "
+        "{d_model} {d_model:feature|features}; {parameters} parameters, as at every count. The "
+        "largest weight of head {head} is {weight}, from “{from_token}” to “{to_token}”.",
         "described_off": "Switched off: {off}. The output moves by {percent} % of its length, "
         "on average over the tokens.",
-        "drawn_own": "{num_heads} heads of d_k = {d_k} make {d_model} features of {n} tokens; "
-        "{parameters} parameters, as at every count. Switched off: {off}.",
+        "drawn_own": "{num_heads} {num_heads:head|heads} of d_k = {d_k} {num_heads:makes|make} "
+        "{d_model} {d_model:feature|features} of {n} {n:token|tokens}; {parameters} parameters, as "
+        "at every count. Switched off: {off}.",
         "does_not_divide": "d_model / h = {d_model} / {num_heads} = {quotient} is no whole "
         "number: {num_heads} heads of {d_k} would use {used} features and lose {left_over}, and "
         "W_o would be given {used} in place of {d_model}. Counts that divide: {divisors}.",
@@ -208,6 +228,12 @@ WORDS: dict[str, dict[str, str]] = {
         "num_heads_allowed": "num_heads must be a whole number from 1 to d_model = {d_model}, "
         "got {got}",
         "head_allowed": "heads are numbers from 0 to {last}, got {got}",
+        "too_many_weights": "with {n} tokens a step can draw at most {most} heads, got {got}: give "
+        "fewer heads or a shorter text",
+        "tokens_count": "tokens must name the {n} {n:row|rows} of x, got {got}",
+        "origin_allowed": "source and biases belong to the tensors, got {got}",
+        "tensors_allowed": "tensors must be packed query, key and value (n, d_model), W_o "
+        "(d_model, d_model) and b_o (d_model,)",
     },
     "AttentionStepper": {
         "title": "Attention, number by number",
@@ -260,7 +286,7 @@ WORDS: dict[str, dict[str, str]] = {
         "number_softmax": "weight of query “{query}” on key “{key}”",
         "number_sum": "feature {d} of the output for “{query}”",
         "described_dot": "The score of query “{query}” with key “{key}” is {value}, the sum of "
-        "{d_k} products.",
+        "{d_k} {d_k:product|products}.",
         "described_scale": "The scaled score of query “{query}” with key “{key}” is {value}: "
         "{before} divided by the root of d_k = {d_k}.",
         "described_mask": "The masked score of query “{query}” with key “{key}” is {value}: "
@@ -279,13 +305,15 @@ WORDS: dict[str, dict[str, str]] = {
         "equal_rows": "{name} must hold numbers in equal rows",
         "too_large": "every number is shown, so there is room for {limit} tokens of {limit} "
         "features; {name} has shape {got}",
-        "tokens_count": "{name} must name {expected} tokens, got {got}",
+        "tokens_count": "{name} must name {expected} {expected:token|tokens}, got {got}",
         "stage_allowed": "stage must be one of {allowed}, got {got}",
         "pace_allowed": "pace must be one of {allowed}, got {got}",
         "place_allowed": "{name} must be a whole number in 0 … {last}, got {got}",
     },
     "PositionExplorer": {
         "title": "Positions, and a token to move",
+        "hint": "On the line left and right move the chosen token, up and down choose another; "
+        "the mouse or a finger drags one.",
         "line": "where the tokens stand",
         "line_label": "“{word}” is chosen and stands at position {position}. Left and right "
         "move it, up and down choose another token. All tokens: {spots}.",
@@ -333,6 +361,9 @@ WORDS: dict[str, dict[str, str]] = {
         "row_rope": "how the chosen token’s query and key are turned",
         "row_alibi": "what is added to the chosen token’s scores",
         "described": "“{word}” stands at position {position}, at first at {home}.",
+        "described_home": "“{word}” stands at position {position}, as at first.",
+        "looks_home": "It gives itself the weight {own}, and of the others most to “{to}” at {at}: "
+        "{top}.",
         "looks": "It gives itself the weight {own} (at first {own_home}), and of the others most "
         "to “{to}” at {at}: {top} (at first “{to_home}” at {at_home}: {top_home}).",
         "lost": "There is no row for position {places}: 0 … {last} were learned. The look-up "
@@ -343,7 +374,8 @@ WORDS: dict[str, dict[str, str]] = {
         "base_allowed": "base must be above 1 and at most 1000000000, got {got}",
         "even": "d_model must be even, since positions turn pairs of features, got {got}",
         "within": "{name} must be a whole number from {low} to {high}, got {got}",
-        "places_count": "places must name a position for each of {count} tokens, got {got}",
+        "places_count": "places must name a position for each of {count} {count:token|tokens}, got "
+        "{got}",
         "places_allowed": "places must be different positions from 0 to {last}, got {got}",
     },
     "MaskExplorer": {
@@ -373,8 +405,8 @@ WORDS: dict[str, dict[str, str]] = {
         "key_axis": "key j",
         "query_name": "q{i}",
         "who": "who sees whom",
-        "sees": "Query {i} “{token}” sees {count} of {all} keys:",
-        "seen_by": "Key {j} “{token}” is seen by {count} of {all} queries:",
+        "sees": "Query {i} “{token}” sees {count} of {all} {all:key|keys}:",
+        "seen_by": "Key {j} “{token}” is seen by {count} of {all} {all:query|queries}:",
         "open_cell": "Query {i} may attend to key {j}.",
         "shut_cell": "Query {i} may not attend to key {j}: hidden by {rules}.",
         "painted_open": "Query {i} may attend to key {j}: painted open.",
@@ -384,7 +416,8 @@ WORDS: dict[str, dict[str, str]] = {
         "rule_padding": "padding",
         "rule_painted": "paint",
         "and": " and ",
-        "described": "{open} of {all} cells are open. Query {i} sees {count} of {n_key} keys.",
+        "described": "{open} of {all} {all:cell|cells} {open:is|are} open. Query {i} sees {count} "
+        "of {n_key} {n_key:key|keys}.",
         "described_empty": "{count} queries see nothing: {outcome}.",
         "described_one_empty": "Query {first} sees nothing: {outcome}.",
         "outcome_zeros": "with the row cleared their weights are 0, and so is their output",
@@ -397,7 +430,7 @@ WORDS: dict[str, dict[str, str]] = {
         "one_of": "{name} must be one of {allowed}, got {got}",
         "needs_fewer": "a causal mask or a window that is aligned bottom-right needs n_query <= "
         "n_key, got {n_query} and {n_key}",
-        "tokens_count": "tokens must name {expected} keys, got {got}",
+        "tokens_count": "tokens must name {expected} {expected:key|keys}, got {got}",
         "painted_allowed": "painted holds [i, j, may attend] with i and j in 0 … {last}, got {got}",
     },
 }
@@ -406,3 +439,19 @@ WORDS: dict[str, dict[str, str]] = {
 def words_of(name: str) -> dict[str, str]:
     """Return the words of one explorer, those that all share among them."""
     return WORDS["shared"] | WORDS[name]
+
+
+def filled(text: str, values: Mapping[str, Any]) -> str:
+    """Return a text of the table with its names filled in: `filled` of core.mjs in Python."""
+
+    def value(found: re.Match[str]) -> str:
+        name, one, more = found.groups()
+        if name not in values:
+            return found[0]
+        got = str(values[name])
+        return got if one is None else one if got == "1" else more
+
+    return _NAME.sub(value, text)
+
+
+_NAME = re.compile(r"\{(\w+)(?::([^|}]*)\|([^}]*))?\}")

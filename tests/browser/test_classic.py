@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from chromium import REQUIRED
+from chromium import REQUIRED, an_arrow_key_changes
 from playwright.sync_api import Browser
 
 import attn_course.explorers as explorers
@@ -127,20 +127,7 @@ def test_each_explorer_is_shown_and_takes_keys(address: str, browser: Browser):
     for number, name in enumerate(explorers.__all__):
         root = page.locator(".cell").nth(number).locator(".attn-ex")
         root.wait_for(timeout=LOAD_MS)
-        root.evaluate(
-            """(root) => {
-                const able = root.querySelectorAll(':is(input, select, button, [tabindex="0"])');
-                Array.from(able).find((one) => !one.disabled && one.offsetParent).focus();
-            }"""
-        )
-        before = root.screenshot()
-        for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
-            page.keyboard.press(key)
-            page.wait_for_timeout(100)
-            if root.screenshot() != before:
-                break
-        else:
-            pytest.fail(f"{name}: no arrow key changes what is seen")
+        assert an_arrow_key_changes(root), name
     page.close()
     home = ("http://127.0.0.1", "ws://127.0.0.1", "data:", "blob:")
     assert [url for url in asked if not url.startswith(home)] == []

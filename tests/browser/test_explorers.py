@@ -6,6 +6,7 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
+from chromium import FOCUS_FIRST, an_arrow_key_changes
 from lab_driver import Lab
 from nbconvert import HTMLExporter
 
@@ -17,10 +18,6 @@ NOTEBOOK = "notebooks/explorers.ipynb"
 SET_UP = f"from attn_course.explorers import {', '.join(explorers.__all__)}"
 COUNT = "import ipywidgets; print('alive', len(ipywidgets.Widget.widgets))"
 
-FOCUS_FIRST = """(root) => {
-    const able = root.querySelectorAll(':is(input, select, button, [tabindex="0"])');
-    Array.from(able).find((one) => !one.disabled && one.offsetParent).focus();
-}"""
 VIEWS = "() => globalThis.attnCourseViews.size"
 
 
@@ -59,16 +56,8 @@ def test_a_key_press_changes_each_of_them_and_not_its_height(watched: Lab):
     for number, name in enumerate(explorers.__all__, start=1):
         root = watched.cell(number).locator(".attn-ex")
         root.scroll_into_view_if_needed()
-        root.evaluate(FOCUS_FIRST)
         height = root.bounding_box()["height"]
-        before = root.screenshot()
-        for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
-            watched.page.keyboard.press(key)
-            watched.page.wait_for_timeout(100)
-            if root.screenshot() != before:
-                break
-        else:
-            pytest.fail(f"{name}: no arrow key changes what is seen")
+        assert an_arrow_key_changes(root), name
         assert root.bounding_box()["height"] == height, name
         assert root.evaluate("(root) => root.contains(document.activeElement)"), name
 
@@ -142,13 +131,5 @@ def test_the_exported_page_steps_without_a_kernel_or_a_network(
         f"document.querySelectorAll('.attn-ex').length === {len(explorers.__all__)}"
     )
     for root in page.locator(".attn-ex").all():
-        root.evaluate(FOCUS_FIRST)
-        before = root.screenshot()
-        for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
-            page.keyboard.press(key)
-            page.wait_for_timeout(100)
-            if root.screenshot() != before:
-                break
-        else:
-            pytest.fail(f"{root.get_attribute('data-explorer')}: no arrow key changes it")
+        assert an_arrow_key_changes(root), root.get_attribute("data-explorer")
     context.close()

@@ -282,4 +282,4 @@ def test_a_view_taken_down_leaves_nothing_behind(opened):
             return { during, after, elements: el.children.length };
         }"""
     )
-    assert left == {"during": [1, "1,1,1,1"], "after": [0, "0,0,0,0"], "elements": 0}
+    assert left == {"during": [1, "1,1,1,1,1"], "after": [0, "0,0,0,0,0"], "elements": 0}

@@ -229,7 +229,7 @@ def test_the_table_has_the_costs_the_chosen_map_and_the_output(opened):
 def test_figures_in_the_alternative_text_are_those_of_the_view(opened):
     widget = HeadsExplorer(off=[0, 1, 2, 3])
     assert "moves by 100 % of" in widget.alt()
-    assert widget._describe() == opened(widget).caption
+    assert widget.alt() == f"{widget.t('title')}. {opened(widget).caption}"
 
 
 # kills: an output that nbval finds changed wherever training went another way

@@ -193,7 +193,7 @@ def test_a_token_is_moved_and_another_chosen_by_keyboard(opened):
     view.press("ArrowRight", "ArrowRight")
     assert "“dog” stands at position 3, at first at 1." in view.caption
     view.press("ArrowUp")  # the dog stays where it was put
-    assert "“the” stands at position 0, at first at 0." in view.caption
+    assert "“the” stands at position 0, as at first." in view.caption
     view.press("ArrowDown", "End")
     assert "“dog” stands at position 47, at first at 3." in view.caption
     assert "never seen in training" in view.caption
@@ -218,7 +218,7 @@ def test_a_token_is_dragged(opened):
     view.settle()
     assert "“man” stands at position 9, at first at 4." in view.caption
     view.click("Put it back")
-    assert "“man” stands at position 4, at first at 4." in view.caption
+    assert "“man” stands at position 4, as at first." in view.caption
 
 
 def test_controls_that_mean_nothing_to_a_kind_are_grey(opened):

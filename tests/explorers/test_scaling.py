@@ -120,7 +120,7 @@ def test_tensors_can_be_set_while_it_is_shown(opened):
 @pytest.mark.parametrize("scale", [30.0, 1e-9, float("nan"), float("inf")])
 def test_the_alternative_text_writes_numbers_as_the_view_does(opened, scale):
     widget = ScalingExplorer(scale * torch.eye(4), torch.ones(4, 4))
-    assert widget._describe() == opened(widget).caption
+    assert widget.alt() == f"{widget.t('title')}. {opened(widget).caption}"
 
 
 def test_the_slider_answers_the_arrow_keys(opened):
