@@ -119,6 +119,16 @@ def normalised(x: Tensor) -> bool:
     return bool((x.mean(dim=-1).abs() < 1e-3).all() and ((spread - 1).abs() < 1e-2).all())
 
 
+def passing(width: int, *, bias: bool = True) -> nn.Linear:
+    """A projection that gives back what it gets, to see what a head reads."""
+    made = nn.Linear(width, width, bias=bias)
+    with torch.no_grad():
+        made.weight.copy_(torch.eye(width))
+        if bias:
+            made.bias.zero_()
+    return made
+
+
 # -- two calls that should agree --------------------------------------------------------------
 
 

@@ -24,6 +24,7 @@ from attn_course.checks.modules import (
     copied,
     normalised,
     part_at,
+    passing,
     place,
     put_at,
     repeated_calls,
@@ -141,7 +142,7 @@ def own_blocks(
     """Whether what leaves the model's own blocks is normalised: the memory, and the features."""
     model = answer(9, 7, d_model, num_heads, d_ff, num_layers)
     require_lists(model)
-    put_at(model, "head", nn.Identity())
+    put_at(model, "head", passing(d_model))
     memory = model.encode(torch.tensor([[3, 1, 4, 1]]), None)
     return normalised(memory), normalised(model.decode(torch.tensor([[2, 5]]), memory, None))
 

@@ -15,9 +15,13 @@ from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
 from attn_course.checks.modules import (
     copied,
     drawn,
+    normalised,
     part_at,
+    passing,
     place,
     put_at,
+    repeated_calls,
+    repeats,
     require_module,
     require_roles,
     unreached,
@@ -107,6 +111,20 @@ def built(answer: Answer, table: Tensor) -> Any:
     return model
 
 
+def repeated(answer: Answer, ids: Tensor, table: Tensor) -> Any:
+    """Whether two calls agree, in training and in evaluation."""
+    return repeats(built(answer, table), ids)
+
+
+def own_blocks(answer: Answer, d_model: int, num_heads: int, d_ff: int, num_layers: int) -> bool:
+    """Whether the stream that the model's own blocks leave is normalised."""
+    model = answer(9, d_model, num_heads, d_ff, num_layers)
+    require_parts(model)
+    put_at(model, place(model, "final_norm", PLACES), nn.Identity())
+    put_at(model, "head", passing(d_model, bias=False))
+    return normalised(model(torch.tensor([[3, 1, 4]])))
+
+
 def logits_of(answer: Answer, ids: Tensor, table: Tensor) -> Any:
     """The logits of ids; after a call with others, which must not matter."""
     model = built(answer, table)
@@ -161,6 +179,11 @@ def draw_several(rng: Generator) -> Iterator[tuple]:
         yield ids(rng, 9, b, n), table(rng)
 
 
+def draw_repeated(rng: Generator) -> Iterator[tuple]:
+    """Enough features for a dropout of any size to show."""
+    yield ids(rng, 9, 3, 8), table(rng)
+
+
 def draw_wide(rng: Generator) -> Iterator[tuple]:
     """Another vocabulary and another width, longer."""
     yield ids(rng, 5, 2, 20), table(rng, 5, 8)
@@ -189,6 +212,7 @@ EXERCISE = Exercise(
             outputs=(Output("the model's parts"),),
             inputs=SIZES,
         ),
+        repeated_calls(MISTAKES, draw_repeated, repeated, ("ids", "table")),
         Stage(
             "one token",
             draw_one_token,
@@ -214,6 +238,14 @@ EXERCISE = Exercise(
             "The logits are right, but the gradient that reaches the embedding is not.",
             call=table_gradient,
             outputs=(Output("gradient of the embedding", "v d"),),
+        ),
+        Stage(
+            "own blocks",
+            draw_sizes,
+            "The parts are put together right, but the model's own blocks are not pre-norm.",
+            call=own_blocks,
+            outputs=(Output("what leaves the last block is normalised"),),
+            inputs=SIZES,
         ),
         Stage(
             "trained",

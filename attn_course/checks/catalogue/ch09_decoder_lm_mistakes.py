@@ -8,10 +8,12 @@ from math import sqrt
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
-from attn_course.blocks import LayerNorm, PreNormBlock
+from attn_course.blocks import EncoderBlock, LayerNorm, PreNormBlock
 from attn_course.checks.exercise import Answer, Mistake
+from attn_course.checks.modules import of_repeated_calls
 from attn_course.masks import causal_mask
 from attn_course.positions import sinusoidal_encoding
 
@@ -128,11 +130,37 @@ def chained(last: int | None, first: int = 0) -> Callable[[Any, Tensor], Tensor]
     return through
 
 
-def masked_once(self: Any, x: Tensor) -> Tensor:
-    """Hides the future from the first block only."""
-    for number, block in enumerate(self.blocks):
-        x = block(x, self.mask(x.shape[1]) if number == 0 else None)
+def masked_at(which: int) -> Callable[[Any, Tensor], Tensor]:
+    """Hides the future from one block only."""
+
+    def through(self: Any, x: Tensor) -> Tensor:
+        hiding = self.blocks[which]
+        for block in self.blocks:
+            x = block(x, self.mask(x.shape[1]) if block is hiding else None)
+        return x
+
+    return through
+
+
+def sequence_first(self: Any, x: Tensor) -> Tensor:
+    """Exchanges sequences and positions on the way into the blocks."""
+    x = x.transpose(0, 1)
+    for block in self.blocks:
+        x = block(x, self.mask(x.shape[1]))
+    return x.transpose(0, 1)
+
+
+def made_anew(self: Any, x: Tensor) -> Tensor:
+    """Makes the blocks in each call."""
+    for _ in self.blocks:
+        x = PreNormBlock(x.shape[-1], 2, 7).to(x.dtype)(x, self.mask(x.shape[1]))
     return x
+
+
+def post_norm(self: Any, *sizes: int) -> None:
+    """Blocks of the other kind."""
+    *sizes_of_one, num_layers = sizes
+    self.blocks = nn.ModuleList(EncoderBlock(*sizes_of_one) for _ in range(num_layers))
 
 
 def not_chained(self: Any, x: Tensor) -> Tensor:
@@ -185,6 +213,12 @@ MISTAKES = (
         "one-block",
         "There is one block, whatever num_layers is.",
         version(make_blocks=only_one),
+    ),
+    Mistake(
+        "post-norm-blocks",
+        "The model's own blocks are not pre-norm: what they pass on is normalised. In a pre-norm "
+        "stream nothing is, until the final norm.",
+        version(make_blocks=post_norm),
     ),
     Mistake(
         "not-tied",
@@ -266,8 +300,9 @@ MISTAKES = (
     ),
     Mistake(
         "mask-in-one-block",
-        "Only the first block has the causal mask. What one block hides another one shows.",
-        version(through=masked_once),
+        "Only one of the blocks has the causal mask. What one block hides another one shows.",
+        version(through=masked_at(0)),
+        also=(version(through=masked_at(-1)),),
     ),
     Mistake(
         "mask-inverted",
@@ -280,6 +315,12 @@ MISTAKES = (
         "mask-without-itself",
         "A token may not see itself: the mask should be open on its diagonal.",
         version(mask=lambda self, n: causal_mask(n).tril(-1)),
+    ),
+    Mistake(
+        "sequence-first",
+        "Sequences and positions are exchanged on the way into the blocks, which take the batch "
+        "first: tokens then see other sequences, and not their own.",
+        version(through=sequence_first),
     ),
     Mistake(
         "only-itself",
@@ -377,5 +418,14 @@ MISTAKES = (
         "detached",
         "No gradient reaches the blocks or the embedding: what goes into the head is detached.",
         version(finish=lambda self, x: self.head(self.final_norm(x.detach()))),
+    ),
+    *of_repeated_calls(
+        dropping=(version(scaled=lambda self, x: F.dropout(x, 0.1, self.training)),),
+        made_anew=(
+            version(through=made_anew),
+            version(
+                finish=lambda self, x: nn.Linear(x.shape[-1], 9).to(x.dtype)(self.final_norm(x))
+            ),
+        ),
     ),
 )
