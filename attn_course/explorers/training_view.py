@@ -105,7 +105,9 @@ class TrainingView(Explorer):
         self._model: nn.Module | None = None
         self._displayed = False
         self._chosen = {name: value for name, value in state.items() if name in _CHOICES}
-        bare = watch is None and "curve" not in state and not self._chosen
+        # the example's own metric and maps are all that may be chosen in it
+        own = {"curve", "metric", "kind"} & state.keys()
+        bare = watch is None and not own
         super().__init__(**((example_run() if bare else {}) | state))
 
     # -- what a run tells -------------------------------------------------------------------
