@@ -73,7 +73,7 @@ DRAG = """(milliseconds) => {
 
 
 def rows(rounds: int) -> list[dict]:
-    """A row for the median step of each explorer, and of those with a slider one for updates while dragging."""
+    """A row for the median step of each explorer, and for updates while its slider is dragged."""
     if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
         return []
     import attn_course.explorers as explorers

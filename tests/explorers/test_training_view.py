@@ -338,6 +338,42 @@ def test_both_sides_refuse_what_the_run_does_not_have_in_the_same_words(refusals
     assert str(next(iter(changes.values()))) in python
 
 
+# kills: choices that are refused, or forgotten, because no run has begun
+def test_what_is_chosen_before_a_run_is_kept_for_it():
+    view = watched(layer=1, head=1, kind="self", metric="b")
+    measured = {"evaluate": lambda model: {"a": 0.5, "b": 0.25}, "eval_every": 10}
+    for _ in range(2):
+        trained(view, **measured)
+        assert (view.layer, view.head, view.kind, view.metric) == (1, 1, "self", "b")
+        view.layer, view.metric = 0, "a"  # looked at afterwards, not chosen for the next
+    early = watched()
+    early.head = 1
+    trained(early)
+    assert early.head == 1
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [({"layer": 5}, "layer must be from 0 to 1, got 5"), ({"kind": "cross"}, "one of self, got")],
+)
+def test_what_a_run_does_not_have_is_refused_in_its_first_step(chosen, said):
+    with pytest.raises(traitlets.TraitError, match=said):
+        trained(watched(**chosen))
+
+
+def test_a_metric_that_a_run_does_not_have_gives_way_and_says_so():
+    view = watched(metric="c")
+    with pytest.warns(UserWarning, match="metric must be one of a, got c"):
+        trained(view, evaluate=lambda model: {"a": 0.5}, eval_every=10)
+    assert view.metric == ""
+
+
+@pytest.mark.parametrize("name", ["layer", "head"])
+def test_what_no_run_could_have_is_refused_at_once(name):
+    with pytest.raises(traitlets.TraitError, match=f"{name} must be from 0 to ∞, got -1"):
+        watched(**{name: -1})
+
+
 def test_tokens_without_anything_to_watch_are_refused():
     with pytest.raises(traitlets.TraitError, match="give watch"):
         TrainingView(tokens=TOKENS)
@@ -365,7 +401,7 @@ def test_the_first_control_goes_through_the_moments_of_the_record(opened):
     steps = [one["step"] for one in view.snapshots]
     page = opened(view)
     assert page.caption.startswith("Step 30: loss")
-    assert "evaluation 0.25 at step 30" in page.caption
+    assert "Metric evaluation: 0.25 at step 30" in page.caption
     page.page.keyboard.press("Tab")
     page.press("ArrowLeft")
     assert page.caption.startswith(f"Step {steps[-2]}: loss")
