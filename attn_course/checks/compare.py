@@ -25,6 +25,11 @@ SHOWN_NUMBERS = 16
 LONGEST_TEXT = 240
 """Characters of a text that are shown: the names and shapes of a layer's parameters fit in."""
 
+LEAST = 0.01
+"""Expected values that are smaller throughout count as this large: where terms of about one cancel
+to nearly nothing, a right answer's last digits are all that is left of them.
+"""
+
 AXIS_WORDS = {
     "b": "batch entry",
     "h": "head",
@@ -94,7 +99,7 @@ def close(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> Tensor:
         actual.to(torch.float64),
         target,
         rtol=relative,
-        atol=of_largest * (largest or 1.0),
+        atol=of_largest * (max(largest, LEAST) if largest else 1.0),
         equal_nan=True,
     )
 

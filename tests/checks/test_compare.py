@@ -126,3 +126,9 @@ def test_descriptions_are_short():
     assert len(describe("x" * 500)) <= 240
     assert describe("x" * 500).endswith("…")
     assert describe("x" * 100) == repr("x" * 100)
+
+
+def test_what_is_left_of_terms_that_cancel_is_no_mistake():
+    exact = torch.tensor([[2e-8]], dtype=torch.float64)
+    assert told(torch.tensor([[6e-8]]), exact) is None
+    assert told(torch.tensor([[6e-7]]), exact) is not None

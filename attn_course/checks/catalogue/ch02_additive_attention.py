@@ -80,10 +80,21 @@ def draw_equal_sizes(rng: Generator) -> Iterator[tuple]:
 
 def draw_large(rng: Generator) -> Iterator[tuple]:
     """Scores in the thousands: w is long."""
-    *others, w = drawn(rng, 2, 3, 1, 1, 1, 2, kind=tenths)
-    yield *others, 1000 * w
-    *others, w = drawn(rng, 3, 4, 2, 5, 6, 7)
-    yield *others, 1000 * w
+    yield far_apart(rng, 2, 3, 1, 1, 1, 2, kind=tenths)
+    yield far_apart(rng, 3, 4, 2, 5, 6, 7)
+
+
+def far_apart(rng: Generator, *sizes: int, kind: Any = normal) -> tuple[Tensor, ...]:
+    """Arguments with large scores of which one wins in each row.
+
+    Where two come close, the last digits of a right answer's scores would decide.
+    """
+    while True:
+        *others, w = drawn(rng, *sizes, kind=kind)  # type: ignore[arg-type]
+        arguments = *others, 1000 * w
+        _, weights = additive_attention(*(tensor.double() for tensor in arguments))
+        if weights.amax(dim=-1).min() > 1 - 1e-9:
+            return arguments
 
 
 def draw_to_train(rng: Generator) -> Iterator[tuple]:
