@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
@@ -159,7 +160,10 @@ class RemoteOptimizer(torch.optim.Optimizer):
 
 
 def describe_module(module: nn.Module) -> dict[str, Any]:
-    """A module's class, submodules, and the names of its tensors; tied tensors share a place."""
+    """A module's class, submodules, and the names of its tensors; tied tensors share a place.
+
+    Each submodule comes with the first of its names: one that has several is one there, too.
+    """
     places: dict[int, int] = {}
     names = [
         [
@@ -169,8 +173,9 @@ def describe_module(module: nn.Module) -> dict[str, Any]:
         ]
         for name, tensor in _named(module)
     ]
+    first: dict[int, str] = {}
     layers = [
-        [path, type(layer).__name__, _attributes(layer)]
+        [path, type(layer).__name__, _attributes(layer), first.setdefault(id(layer), path)]
         for path, layer in module.named_modules(remove_duplicate=False)
         if path
     ]
@@ -204,10 +209,18 @@ def build_module(
         ValueError, TypeError, KeyError: if the description does not hang together.
     """
     root = RemoteModule(peer, key, title=_word(description["class"]))
-    for path, kind, attributes in description["layers"]:
+    layers = description["layers"]
+    for path, kind, attributes, first in layers:
         parent, _, name = _word(path).rpartition(".")
         owner = root.get_submodule(parent)
-        owner.add_module(name, _layer(peer, key, path, _word(kind), attributes))
+        if first != path:
+            owner.add_module(name, root.get_submodule(_word(first)))
+        else:
+            owner.add_module(name, _layer(peer, key, path, _word(kind), attributes))
+    # parts of parts that are the same could be without number
+    names = islice(root.named_modules(remove_duplicate=False), len(layers) + 2)
+    if sum(1 for _ in names) != len(layers) + 1:
+        raise ValueError("parts that do not hang together")
     shared = [_owned(*pair) for pair in tensors]
     for kind, path, place in description["names"]:
         parent, _, name = _word(path).rpartition(".")

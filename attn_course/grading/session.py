@@ -6,7 +6,7 @@ import contextlib
 import json
 import re
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,38 +16,16 @@ from attn_course.grading.edition import INSIDE
 from attn_course.grading.job import Job
 from attn_course.grading.kernel import Kernel, KernelGone
 from attn_course.grading.peer import Peer
+from attn_course.grading.progressed import Progress, Ran
 from attn_course.grading.records import Cell, Verdict
 from attn_course.grading.releases import answers, source_of_reference, stand_in, wants
 from attn_course.grading.sandbox import Limits, Sandbox
-from attn_course.grading.student_code import defined_names, needed_names
 from attn_course.grading.verdict import Finding
 
 _SERVE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).serve({{name!r}}, watch={{watch}})"
 _RELEASE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).release{{arguments!r}}"
 _STARTS = 3
 """How often a kernel is started again between two cells before the notebook is given up."""
-
-
-@dataclass
-class Ran:
-    """What became of an exercise's answer cell."""
-
-    source: str
-    status: str = "ok"
-    message: str = ""
-    output: str = ""
-    seconds: float = 0.0
-
-
-@dataclass
-class _Progress:
-    """How far the notebook has got."""
-
-    verdicts: dict[str, Verdict] = field(default_factory=dict)
-    ran: dict[str, Ran] = field(default_factory=dict)
-    replay: list[str] = field(default_factory=list)
-    helpers: list[str] = field(default_factory=list)
-    notes: dict[str, list[str]] = field(default_factory=dict)
 
 
 class Session:
@@ -64,7 +42,7 @@ class Session:
         self._kernel: Kernel | None = None
         self._cell = Cell("setup", "")
         self._began = 0.0
-        self._done = _Progress()
+        self._done = Progress()
         self._finding: Finding | None = None
 
     # -- what nbval sees as its kernel --------------------------------------------------------
@@ -232,33 +210,11 @@ class Session:
             return Finding("missing", 0.0, None, "There is no answer to this exercise.")
         if ran.status in ("timeout", "killed"):
             return Finding(ran.status, 0.0, None, ran.message)
-        use = self._forbidden_use(name, ran.source)
+        use = self._done.forbidden_use(name, ran.source)
         if use is not None:
             message = forbidden.message(get(name), [use.name], use.line)
             return Finding("forbidden", 0.0, None, message, line=use.line)
         return None
-
-    def _forbidden_use(self, name: str, source: str) -> forbidden.Use | None:
-        exercise = get(name)
-        released = [n for n in self._done.verdicts if not answers(n, name)]
-        for code in (source, *self._helpers_of(source)):
-            use = forbidden.find(exercise, code, released)
-            if use is not None:
-                return use
-        return None
-
-    def _helpers_of(self, source: str) -> list[str]:
-        """The student's cells that an answer calls, directly or not, but for other answers."""
-        other = {ran.source for ran in self._done.ran.values()}
-        helpers = [cell for cell in self._done.helpers if cell not in other]
-        found: list[str] = []
-        waiting = [source]
-        while waiting:
-            needed = needed_names(waiting.pop())
-            more = [h for h in helpers if h not in found and defined_names(h) & needed]
-            found += more
-            waiting += more
-        return found
 
     def _judge(self, msg_id: str) -> Finding:
         """Judge the answer whose check is running now."""
@@ -334,7 +290,7 @@ class Session:
 
     def _release_for(self, source: str, name: str = "") -> None:
         """Put earlier exercises' references where a cell, or what it calls, looks for them."""
-        code = (source, *self._helpers_of(source))
+        code = (source, *self._done.helpers_of(source))
         for earlier, made in list(self._done.verdicts.items()):
             if any(wants(text, earlier) for text in code) and self._may_be_given(earlier):
                 if made.status != "ok" and name:

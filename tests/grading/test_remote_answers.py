@@ -1,9 +1,10 @@
 """Answers judged through the line between two processes fare as they do without it."""
 
 import pytest
+from torch import nn
 
 from attn_course.checks import Exercise, examine, exercises, get
-from attn_course.grading import inside
+from attn_course.grading import forms, inside
 from attn_course.grading.peer import Peer
 from tests.checks.test_catalogue import MISTAKES, collected, label
 
@@ -19,6 +20,33 @@ def remote(answer):
     kernel = Peer(lambda text: trusted.serve_one(text), "k", lambda _: answer)
     kernel.locate = inside.locate
     return lambda *args, **kwargs: trusted.call("answer:it", "", args, kwargs)
+
+
+def test_a_part_under_two_names_is_one_part_at_the_other_end():
+    def made():
+        block = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+        return nn.ModuleDict({"twice": nn.ModuleList([block] * 2), "other": nn.Linear(2, 2)})
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = made()
+
+    model = remote(Model)()
+    first, second = model.parts["twice"]
+    assert first is second
+    assert first[0].weight is second[0].weight
+    assert len(list(model.parameters())) == 4
+
+
+@pytest.mark.parametrize("levels", [3, 30])
+def test_parts_without_number_are_refused(levels):
+    paths = [".".join(["a"] * k) for k in range(1, levels + 1)]
+    layers = [[path, "Layer", None, path] for path in paths]
+    layers += [[f"{path[:-1]}b", "Layer", None, path] for path in reversed(paths)]
+    description = {"class": "Model", "layers": layers, "names": [], "modes": []}
+    with pytest.raises(ValueError, match="hang together"):
+        forms.build_module(Peer(str, "t"), "k1", description, [])
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=label)
