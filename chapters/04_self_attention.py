@@ -153,14 +153,14 @@ bank_view()
 # After one layer of self-attention, the vectors of “bank” differ between the two sentences. Where does
 # the difference come from?
 #
-# - [ ] From the embedding table
+# - [ ] From the embedding table, where it is looked up
 #   It has one row for “bank”, whatever stands beside it.
-# - [ ] From its query
+# - [ ] From its query, which differs between the two
 #   q = x W_q is made from the vector of “bank” alone, so it is the same in both sentences.
 # - [x] From the keys and values of the other tokens
 #   The same question is put to other neighbours, so both the weights and what they weigh are
 #   different.
-# - [ ] From its position
+# - [ ] From its position, the second in the sentence
 #   It is the second token in both. And this layer does not know positions at all.
 
 # %% [markdown]
@@ -230,13 +230,13 @@ line_plot(
 # A recurrent network and one layer of self-attention read 1 000 tokens. What does “path length 1”
 # say about self-attention?
 #
-# - [ ] It needs one multiplication
+# - [ ] It needs one multiplication for each of the tokens
 #   It needs 1 000 · 1 000 scores. They are independent of each other, so they can be made at once.
-# - [ ] It reads only one token
+# - [ ] It reads only one token, and passes it on to the next
 #   It reads all. The length counts the steps between two positions, not how many there are.
-# - [x] Between any two positions lies one step, so a gradient need not pass through the others
+# - [x] One step lies between any two, for gradients as well
 #   The score of the pair connects them directly. What fades with each step has nothing to fade over.
-# - [ ] It will learn long dependencies
+# - [ ] It will learn dependencies that are 1 000 tokens long
 #   The path is open; whether training uses it is another question. You have only measured what is
 #   possible at the start.
 
@@ -473,27 +473,27 @@ print("normalised over time leaks:", leaks_future(lambda x: x - x.mean(dim=1, ke
 # A language model's loss drops to 0.05 within an hour, in training and on held-out text alike. What do
 # you do first?
 #
-# - [ ] Look for overfitting
+# - [ ] Look for overfitting, and take a smaller model for once
 #   Then the held-out loss would be high. It is low.
 # - [x] Change a later token and see whether an earlier output moves
 #   Text cannot be predicted so well. The likeliest cause is that the answer stands in the input, and
 #   held-out text has the same leak.
-# - [ ] Lower the learning rate
+# - [ ] Lower the learning rate, since the loss falls too fast
 #   Nothing here speaks of steps that are too large.
-# - [ ] Make the model larger
+# - [ ] Make the model larger, since it learns so well already
 #   It is too good already.
 
 # %% [markdown] question="causal-diagonal"
 # A causal mask is built without its diagonal, so that a token sees only those before it. The target at
 # position t is token t + 1. What is wrong with that?
 #
-# - [ ] The future leaks
+# - [ ] The future leaks into each of the positions
 #   Less is seen than might be, not more.
-# - [x] Nothing leaks, but the first row is empty, and the last token read is not attended to
+# - [x] Nothing leaks, but a token does not see itself
 #   The token itself belongs to the past of its prediction. And a row without any key must be caught.
-# - [ ] Nothing: it is the usual way
+# - [ ] Nothing: it is the usual way to build the mask
 #   The usual mask contains the diagonal.
-# - [ ] The weights no longer sum to one
+# - [ ] The weights of no row sum to one any more
 #   In every row but the first they do.
 
 # %% [markdown]
@@ -580,14 +580,14 @@ print("NaN in the output or in a gradient:", bool(output.isnan().any() or x.grad
 # %% [markdown] question="padding-axis"
 # The padding mask is lifted to (b, 1, j, 1) by mistake. What does it do there?
 #
-# - [ ] It hides padded keys, as before
+# - [ ] It hides padded keys, as the right mask does
 #   The last axis of the scores is that of the keys. This mask has size 1 there: it hides a whole row
 #   or nothing of it.
-# - [x] It empties the rows of padded queries, and real tokens still read padding
+# - [x] It hides padded queries; padding is still read
 #   The third axis is that of the queries. Those that matter have an open row, padding in it.
-# - [ ] It raises an error
+# - [ ] It raises an error, as the shape does not fit
 #   It broadcasts: where i = j, as in self-attention, nothing tells.
-# - [ ] It hides other sequences of the batch
+# - [ ] It hides the other sequences of the batch
 #   Sequences do not see each other, with or without a mask.
 
 # %% [markdown]

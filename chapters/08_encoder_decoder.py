@@ -35,7 +35,7 @@ import torch
 
 from attn_course.attention import cross_attention
 from attn_course.experiments.ch08 import (
-    BEST, KINDS, lengths_of, padding_only_loss, train_dates, train_small, trimmed,
+    BEST, KINDS, lengths_of, padding_only_loss, shift_runs, train_dates, trimmed,
 )
 from attn_course.experiments.ch08_maps import (
     DIGITS, agreement, cross_weights, knife, map_against_knife,
@@ -51,20 +51,27 @@ from attn_course.tasks import START, Batch, date_task, shift_right
 # %% [markdown]
 # ## The task
 #
-# The same day is written in many ways. Babel's locale data knows seven for each language.
+# Every language writes a date in ways of its own. Babel's locale data knows seven for each; here is one
+# of each language, with what is to be written beside it.
 
 # %%
 task = date_task(seed=0)
+first_of = {}
+for source, target in zip(*task.train_batch(0, 100)):
+    first_of.setdefault(task.language_of(source[None])[0], (source, target))
+for language in task.languages:
+    source, target = first_of[language]
+    # between isolates, for Arabic runs from right to left
+    print(f"{task.decode_target(target)}  {language}  \u2068{task.decode(source)}\u2069")
+
+# %%
 batch = task.train_batch(0, 6)
-for source, target in zip(batch.inputs, batch.targets):
-    language = task.language_of(source[None])[0]
-    print(f"{language}  {task.decode(source):32} {task.decode_target(target)}")
 print(f"{task.vocab_size} source tokens, {task.num_classes} target tokens; sources padded to "
       f"{task.n_source}")
 
 # %% [markdown]
 # Characters are the tokens. In front of each source stands a token for its language: without it
-# `3/5/24` would mean two dates. Month names must be learnt in eleven languages and five scripts, the
+# `3/5/24` would mean two dates. Month names must be learnt in eleven languages and four scripts, the
 # order of day and month by language, and the century of a year with two digits.
 #
 # The test holds out *dates*: no language shows one of the test dates in training. A model that has
@@ -162,8 +169,7 @@ print("is read:   ", shift_right(batch.targets)[0].tolist())
 # - An error: the lengths do not fit.
 
 # %%
-seeds = range(3)
-runs = {shifted: [train_small(shifted=shifted, seed=s) for s in seeds] for shifted in (True, False)}
+runs = shift_runs(seeds=range(3))
 for shifted, found in runs.items():
     loss = max(run.loss for run in found)
     print(f"{'shifted' if shifted else 'not shifted':11}: loss {'below' if loss < 0.1 else 'above'} "
@@ -267,13 +273,14 @@ reveal("pad-moves", 2 if moved["encoder only"] and moved["cross-attention only"]
 # %% [markdown] question="third-mask"
 # Source and target both have 10 tokens. Cross-attention gets the causal mask by mistake. What happens?
 #
-# - [ ] An error about shapes
+# - [ ] An error: the mask does not fit the scores
 #   The mask is (10, 10), and so are the scores.
-# - [ ] Nothing: the source has no future
+# - [ ] Nothing changes, for the source has no future
 #   The mask does not know that. It hides.
-# - [x] It trains, worse: while writing token t the model sees only the first t tokens of the source
-#   In some languages that is where the answer stands. In others it is not.
-# - [ ] The target leaks
+# - [x] It trains, but the source is only half read
+#   While token t is written the model sees the first t tokens of the source. In some languages that is
+#   where the answer stands. In others it is not.
+# - [ ] The target leaks through the memory
 #   The memory contains no target. Nothing leaks here; something is missing.
 
 # %% [markdown]
@@ -319,13 +326,13 @@ for width in (36, 72):
 # mean of the two. The halves have 100 and 900 tokens. How does that differ from the loss of the whole
 # batch?
 #
-# - [ ] Not at all
-#   It would not, if both halves had as many tokens.
-# - [x] A token of the small half counts nine times as much as one of the large half
+# - [ ] Not at all: both are means over all tokens
+#   They would agree, if both halves had as many tokens.
+# - [x] A token of the small half counts nine times as much
 #   1/2 · 1/100 against 1/2 · 1/900. Add up sums and counts, and divide once.
-# - [ ] It is twice as large
+# - [ ] It is twice as large, as there are two halves
 #   Both are means. Neither grows with the number of halves.
-# - [ ] Padding is counted
+# - [ ] Padding is counted, which the whole leaves out
 #   It is left out in either.
 
 # %% [markdown]
@@ -421,25 +428,26 @@ print("after 200 steps, the wrong dates are mostly errors of the",
 reveal("beam-gain", 100 * (early.beam - early.greedy))
 for name, found in searched.items():
     print(f"{name}: greedy {found.greedy:.1%}, beam {found.beam:.1%}; the beam found a likelier text "
-          f"for {found.likelier:.1%}; of all dates, {found.search_errors:.1%} are errors of the "
-          f"search, {found.model_errors:.1%} of the model")
+          f"for {found.likelier:.1%}.\n    Still wrong with the beam: {found.search_errors:.1%} by an "
+          f"error of the search, {found.model_errors:.1%} by one of the model")
 
 # %% [markdown]
-# **What was seen.** The beam finds a likelier text now and then, and likelier is mostly not righter: a
-# wrong date is wrong because the model believes in it. Beams pay where many good texts compete, as in
-# translation. Where one answer is right, as here, the time is better spent on training.
+# **What was seen.** For a few dates in a hundred the beam finds a likelier text, and it can gain no more
+# than those. What is wrong after it is wrong because the model believes in it: a wider search cannot help.
+# At the end of the training hardly anything is left to be found. Beams are at home where many good texts
+# compete, as in translation. Where one answer is right, as here, training helps more.
 
 # %% [markdown] question="beam-errors"
 # With a beam of 100 instead of 4, the translations of a good model get *worse*, though their probability
 # rises. What does that say?
 #
-# - [ ] The search has a bug
+# - [ ] The search has a bug that grows with the beam
 #   It does what it should: it finds more probable texts.
-# - [x] The model gives the highest probability to some bad texts
+# - [x] To the model some bad texts are the most probable
 #   A model error, which a narrow beam happened to hide: often very short texts.
-# - [ ] A beam of 100 is too narrow
+# - [ ] Even a beam of 100 is too narrow for such a model
 #   A wider one finds still more probable texts.
-# - [ ] The probabilities do not sum to one
+# - [ ] The probabilities of all texts do not sum to one
 #   They do. That does not make the most probable text a good one.
 
 # %% [markdown]
@@ -455,9 +463,9 @@ for name, found in searched.items():
 # - a GRU that also looks back at all encoder states with additive attention (Bahdanau et al. 2015).
 #
 # A baseline that nobody has tuned is a straw man. All three were tuned on the same grid of learning rates
-# and gradient clipping, with one seed, each within about the same CPU time: a GRU's step is cheaper, so
-# the one without attention gets more of them. The grid is in `benchmarks/claims/ch08.py`, what came of
-# it in `docs/claims.md`.
+# and gradient clipping, with one seed. No GRU gets more CPU time than the Transformer; as its step is
+# cheaper, the one without attention gets more steps. The grid is in `benchmarks/claims/ch08.py`, what
+# came of it in `docs/claims.md`.
 
 # %% [markdown] prediction="who-wins"
 # Who writes how many of the unseen dates right?
@@ -481,7 +489,7 @@ for kind, run in runs.items():
     worst = min(run.by_language, key=run.by_language.get)
     print(f"{kind:19}: {run.exact:6.1%}, worst language {worst} {run.by_language[worst]:.0%}, "
           f"{count_parameters(run.model):,} parameters, {BEST[kind].steps} steps, "
-          f"{run.history.seconds[-1]:.0f} CPU-seconds")
+          f"{run.history.seconds[-1]:.0f} CPU-seconds, rate {BEST[kind].lr}, clip {BEST[kind].clip}")
 
 # %%
 learning_curves(
@@ -498,30 +506,30 @@ learning_curves(
 # Chapter 10 measures where it does.
 #
 # And the GRU without attention is no hopeless case. It is behind at this budget, and its curve is still
-# climbing when the budget ends. Its rate decides much: with a poor one it gets far less done in the same
-# time, and a text that shows only such a run shows nothing. “RNNs cannot translate without attention”
-# would be the wrong lesson. Look at its worst language, too, and think what its one state must carry.
+# climbing when the budget ends. Its best settings are not those of the other two, and a text that lends
+# it theirs shows little. “RNNs cannot translate without attention” would be the wrong lesson. Look at its
+# worst language, too, and think what its one state must carry.
 #
-# *One cell away:* twice the steps, about a minute of CPU time. An interrupted run goes on from its
-# checkpoint. Remove the `#` to run it.
+# *One cell away:* twice the steps, a little more than a minute of CPU time. Remove the `#` to run it. If
+# you stop it (■), it tells how far it has come; run the cell again, and it goes on from its checkpoint.
 
 # %%
 # from attn_course.experiments.ch08 import Settings
 # longer = train_dates("GRU without", settings=Settings(steps=2000, lr=3e-3, clip=0.25),
 #                      checkpoint="gru_without_attention.pt")
-# print(f"{longer.exact:.1%}")
+# print(f"{longer.history.steps} steps: {longer.exact:.1%}")
 
 # %% [markdown] question="fair-baseline"
 # A paper reports 99 % for its model and 20 % for a GRU without attention, trained with the paper model's
 # learning rate. What do you conclude?
 #
-# - [ ] Attention is needed for the task
+# - [ ] The task cannot be done without attention
 #   Perhaps. But a rate that suits one model can ruin another.
-# - [ ] The GRU is too small
+# - [ ] The GRU is too small, and needs to be wider
 #   It may be. Nothing in the report tells.
-# - [x] Little, until the baseline has been tuned with the same care
+# - [x] Little, until the baseline is tuned as well
 #   Here, too, the three have different best settings. The difference could be that of the tuning.
-# - [ ] The data is too easy
+# - [ ] The data is too easy to tell the two apart
 #   Then the GRU would do better.
 
 # %% [markdown]
@@ -634,13 +642,13 @@ for layer, of_layer in enumerate(cross_weights(transformer.model, some.inputs, s
 # %% [markdown] question="map-claims"
 # An attention map shows 60 % of the weight on one word. Which sentence is supported by that alone?
 #
-# - [ ] The answer depends on this word
+# - [ ] The answer depends on this word: without it, it would be another
 #   Its value may be small, or be cancelled later. Hide the word and see.
-# - [ ] 60 % of the answer come from this word
+# - [ ] 60 % of the answer come from this word, 40 % from the others
 #   A weight is a share of a mean of values in one head of one layer. An answer is not made of shares.
-# - [x] In this head, 60 % of the weighted mean of values was this position's value
+# - [x] In this head, 60 % of a weighted mean of values was its value
 #   That, and no more. What the value held is another question.
-# - [ ] The model thinks that this word matters
+# - [ ] The model thinks that this word matters more than all the others
 #   The map is not made for you to read; nothing asks the model to make it tell.
 
 # %% [markdown]
@@ -805,7 +813,7 @@ class DecoderBlock(nn.Module):
 #   `model.decode(target, memory, padding)` gives logits (b, n, vocab) for the token after each of
 #   `target` (b, n). It keeps nothing between calls. You cannot look inside.
 # - `source`: integer tensor (b, n_source). `padding`: None, or boolean (b, n_source), True at tokens; it
-#   goes to both methods.
+#   goes to both methods. What is padding is said by it alone, not by the ids.
 # - Returns an integer tensor (b, max_len): what is written, *without* the start token. Always exactly
 #   `max_len` tokens; no token ends the text.
 # - The model runs in eval mode and without recording gradients, and is left in the mode in which it was,

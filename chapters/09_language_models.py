@@ -29,6 +29,8 @@
 recall("09")
 
 # %%
+from time import process_time
+
 import torch
 
 from attn_course.experiments.ch09 import (
@@ -88,13 +90,13 @@ for name, share in shares.items():
 # A model of source code is tested on a random tenth of all files of some thousand projects. What is wrong
 # with that?
 #
-# - [ ] A tenth is too little
+# - [ ] A tenth is too little to tell two models apart
 #   A tenth of much is much.
-# - [ ] Nothing: no file is in both
+# - [ ] Nothing: no file stands in both of the parts
 #   Whole files are not. What is in them may be: licences, copied modules, other versions of a file.
 # - [x] Files copied from project to project stand on both sides
 #   So the test asks in part for what was learnt by heart. Hold out whole projects, and remove copies.
-# - [ ] Code is no language
+# - [ ] Code is no language, so a loss says little of it
 #   To a model it is a sequence of tokens like others.
 
 # %% [markdown]
@@ -159,13 +161,13 @@ reveal("predictions-per-window", [1, 32, 64, 2016].index(at_once.shape[1]))
 # Why can a decoder be trained on all positions of a window in one call, and not write a window in one
 # call?
 #
-# - [ ] Training uses larger batches
+# - [ ] Training uses larger batches than writing does
 #   The size of the batch has nothing to do with it.
-# - [x] In training all the tokens are known; when it writes, each has to be drawn before the next is asked
-#   The mask makes the positions independent of what follows them. What they follow must exist.
-# - [ ] When it writes there is no causal mask
+# - [x] When it writes, a token must be drawn to be read
+#   In training all the tokens are known. The mask makes the positions independent of what follows them. What they follow must exist.
+# - [ ] When it writes there is no causal mask any more
 #   There is; the last position sees everything before it either way.
-# - [ ] It could: the outputs at all positions are there
+# - [ ] It could: there are outputs at all the positions
 #   They are predictions after a text that is not written yet.
 
 # %% [markdown]
@@ -281,7 +283,11 @@ print("both learn: the loss is below that of counting two characters:",
 for name, run in (("Transformer", decoder), ("GRU", gru)):
     print(f"{name:12} {run.loss:.3f} nats, {count_parameters(run.model):,} parameters, "
           f"{run.history.seconds[-1]:.0f} CPU-seconds")
-print(f"{best}-gram       {counted[best]:.3f} nats, counted in about a second")
+start = process_time()
+ngram_losses(text, [best], BEST["Transformer"])
+print(f"{best}-gram       {counted[best]:.3f} nats, {process_time() - start:.1f} CPU-seconds to count and test")
+read = BEST["Transformer"].steps * BEST["Transformer"].batch_size * BEST["Transformer"].n
+print(f"Each network has read the book {read / len(text.train):.1f} times.")
 
 # %%
 order = sorted([decoder.loss, gru.loss])
@@ -295,9 +301,9 @@ learning_curves(
 )
 
 # %% [markdown]
-# **What was seen.** At this budget nothing beats counting. It has read the whole book, exactly, in a second; in half
-# a minute the two networks have read it not even twice, and a network has to see a thing many times to
-# keep it. “Transformers beat n-grams” and “Transformers beat recurrent networks” are sentences about
+# **What was seen.** At this budget nothing beats counting. It has read the whole book, exactly, in a
+# second or two. In half a minute the networks have read it not even twice, and a network has to see a thing
+# many times to keep it. “Transformers beat n-grams” and “Transformers beat recurrent networks” are sentences about
 # *large* budgets. The curves have not come to their end.
 #
 # **How does the comparison move with the budget?** A quarter of it, first. The learning rate falls to zero
@@ -324,21 +330,23 @@ for budget, of in runs.items():
 # %% [markdown]
 # **What was seen.** What separates counting from networks is the budget. That is the large effect here: a
 # model that has to see things often is bad at first and gets better for long; one that counts is as good
-# as it gets after a second. `docs/claims.md` goes on to four times the budget, over three seeds. There both
+# as it gets after one reading. `docs/claims.md` goes on to four times the budget, over three seeds. There both
 # networks have passed it.
 #
-# Between the two networks the distance is small beside that: compare the two lines above. The GRU tends to
-# be ahead at these small budgets; it knows from the start that the last character matters most, and a
-# Transformer has to learn what near is. From one run of each you cannot conclude that. Three seeds can say
-# more, for this size and these budgets, and for no others; the table has them.
+# Between the two networks the distance is small beside that: compare the two lines above. A GRU knows from
+# the start that the last character matters most, and a Transformer has to learn what near is. Whether that
+# decides anything you cannot conclude from one run of each. Three seeds can say more, for this size and
+# these budgets, and for no others; the table has them.
 #
-# *One cell away:* four times the steps, about a minute and a half of CPU time for each model. An interrupted run
-# goes on from its checkpoint. Remove the `#` to run it, and compare with counting again.
+# *One cell away:* four times the steps, about a minute and a half of CPU time for each model. Remove the `#`
+# to run it, and compare with counting again. If you stop a model (■), the next one begins; run the cell
+# again, and each goes on from its checkpoint.
 
 # %%
 # long = {kind: train_lm(kind, settings=scaled(kind, 4), checkpoint=f"{kind}_long.pt")
 #         for kind in KINDS}
-# print({kind: round(run.loss, 3) for kind, run in long.items()}, round(counted[best], 3))
+# for kind, run in long.items():
+#     print(f"{kind:12} {run.loss - counted[best]:+.3f} nats behind counting, {run.history.steps} steps")
 
 # %% [markdown]
 # **Where in the window?** A model that makes use of context gets better along the window. Where does that
@@ -367,13 +375,13 @@ line_plot(
 # A paper shows that its new architecture has a lower loss than an old one after an hour of training. What
 # may be concluded for a week of training?
 #
-# - [ ] It is ahead there as well
+# - [ ] It is ahead there as well, if not by as much
 #   The order can change with the budget. You have just seen a lead melt away.
-# - [ ] It is behind there
+# - [ ] It is behind there: in the long run leads turn
 #   Nothing shows that either.
-# - [x] Nothing certain: compare at several budgets, and look at the trend
-#   Curves that have not ended do not tell where they will.
-# - [ ] The comparison is worthless
+# - [x] Nothing certain: that takes several budgets
+#   With several, look at the trend. Curves that have not ended do not tell where they will.
+# - [ ] The comparison is worthless, for an hour too
 #   For an hour of training it is just what is needed, if both were tuned.
 
 # %% [markdown]
@@ -532,17 +540,17 @@ for row in hidden.inputs[best_read]:
 # its right: no head of the decoder can.
 
 # %% tags=["nbval-ignore-output"]
-row = hidden.inputs[best_read[:1], :28]
+row = hidden.inputs[best_read[:1], :20]
 AttentionViewer.from_model(filler, row, tokens=list(shown(text, row[0])))
 
 # %% [markdown] question="encoder-write"
 # Why is an encoder like BERT not used to write text?
 #
-# - [ ] It has no vocabulary to write with
+# - [ ] It has no vocabulary from which it could write
 #   It has logits over the whole vocabulary at every position.
-# - [x] It gives no probability of the next token, given only what is before it
+# - [x] It gives no probability of a token from its left alone
 #   It was asked for tokens with their right side in view. A text that is being written has none.
-# - [ ] It is too slow
+# - [ ] It is too slow: every token would take a whole call
 #   One call costs what a call of a decoder costs.
 # - [ ] Its attention is not causal, so it would raise an error
 #   Nothing would be raised. What it gives for a mask token at the end is what it thinks of gaps there,
