@@ -129,6 +129,18 @@ def in_place(
     return ids, targets
 
 
+def floats(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Both sides as floats."""
+    inputs, targets = mask_tokens(ids, vocab_size, mask_token, p, generator)
+    return inputs.float(), targets
+
+
 def all_places(
     ids: Tensor,
     vocab_size: int,
@@ -295,6 +307,18 @@ MISTAKES = (
         "The last token, vocab_size − 1, is never drawn: torch.randint leaves its upper end out "
         "already.",
         version(high=-1),
+    ),
+    Mistake(
+        "first-never-drawn",
+        "The token 0 is never drawn. It is a token like others: random tokens are 0 … vocab_size − "
+        "1.",
+        version(low=1),
+    ),
+    Mistake(
+        "floats",
+        "The inputs or targets come back as floats. Tokens are integers: an embedding looks up "
+        "nothing else.",
+        floats,
     ),
     Mistake(
         "whole-positions",

@@ -128,19 +128,20 @@ def outcome_of(shares: tuple[float, ...]) -> Tensor:
 def replacements(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> Tensor:
     """Which tokens were put in the place of others: shares of 0 … vocab_size − 1, and of others.
 
-    All ids of the probe are 0, which therefore does not count.
+    All ids of the probe are alike, and theirs therefore does not count.
     """
+    own = int(ids[0, 0])
     found = Hidden(answer, ids, vocab_size, mask_token, p)
-    drawn = found.inputs[found.chosen & (found.inputs != mask_token) & (found.inputs != 0)]
+    drawn = found.inputs[found.chosen & (found.inputs != mask_token) & (found.inputs != own)]
     if drawn.numel() == 0:
         return torch.zeros(vocab_size + 1, dtype=torch.float64)
     outside = (drawn < 0) | (drawn > vocab_size)
     counts = torch.bincount(drawn.masked_fill(outside, vocab_size), minlength=vocab_size + 1)
     uniform = torch.ones(vocab_size + 1, dtype=torch.float64)
-    uniform[0] = uniform[-1] = 0
-    short, long = uniform.clone(), uniform.clone()
-    short[-2], long[-1] = 0, 1
-    return snapped(counts, [u / u.sum() for u in (uniform, short, long)])
+    uniform[own] = uniform[-1] = 0
+    short, long, late = uniform.clone(), uniform.clone(), uniform.clone()
+    short[-2], long[-1], late[0] = 0, 1, 0
+    return snapped(counts, [u / u.sum() for u in (uniform, short, long, late)])
 
 
 def by_position(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> Tensor:
@@ -203,10 +204,10 @@ def draw_fates(rng: Generator) -> Iterator[Probe]:
         yield tokens(rng, *MANY), 7, mask_token, p
 
 
-def draw_zeros(_: Generator) -> Iterator[Probe]:
-    """All tokens are 0, so that whatever else stands there was drawn."""
-    for vocab_size in (7, 4):
-        yield torch.zeros(*MANY, dtype=torch.int64), vocab_size, 9, 0.8
+def draw_alike(_: Generator) -> Iterator[Probe]:
+    """All tokens are the same, so that whatever else stands there was drawn."""
+    for own, vocab_size in ((0, 7), (0, 4), (3, 7)):
+        yield torch.full(MANY, own), vocab_size, 9, 0.8
 
 
 def draw_places(rng: Generator) -> Iterator[Probe]:
@@ -299,12 +300,12 @@ EXERCISE = Exercise(
         ),
         Stage(
             "random tokens",
-            draw_zeros,
+            draw_alike,
             "Random tokens should come from 0 … vocab_size − 1, each as likely.",
             call=replacements,
             diagnose=in_numbers(
                 "Random tokens should come from 0 … vocab_size − 1, each as likely. Shares of the "
-                "tokens put in for 0 (0, 1, …, vocab_size − 1, others):"
+                "tokens put in for others (0, 1, …, vocab_size − 1, beyond):"
             ),
             outputs=(Output("shares of the tokens 0 … vocab_size"),),
         ),
