@@ -58,14 +58,18 @@ def differ(answer: Answer, logits: Tensor) -> str:
     return "differ" if len(tokens.unique()) > 1 else "are all the same"
 
 
-def same_again(answer: Answer, logits: Tensor) -> tuple[bool, bool]:
-    """Whether two generators of one seed give the same tokens, and one of another seed others."""
+def same_again(answer: Answer, logits: Tensor) -> tuple[bool, bool, bool]:
+    """Whether generators of one seed give the same tokens, of another seed others.
+
+    And whether two calls without a generator, with torch's own chance, give different ones.
+    """
     many = logits.repeat(100, 1)
     first, again, other = (
         tokens_of(answer, many, 1.0, None, None, Generator().manual_seed(seed))
         for seed in (3, 3, 4)
     )
-    return torch.equal(first, again), not torch.equal(first, other)
+    without = [tokens_of(answer, many) for _ in range(2)]
+    return torch.equal(first, again), not torch.equal(first, other), not torch.equal(*without)
 
 
 # -- probes -----------------------------------------------------------------------------------
@@ -125,6 +129,8 @@ def draw_top_k(rng: Generator) -> Iterator[Probe]:
     for top_k in (2, 3, 1, 9):
         yield LOGITS, 1.0, top_k
     yield several(rng), 1.0, 2
+    # the least likely of four comes often enough to be missed
+    yield torch.tensor([[0.3, 0.2, 0.1, 0.0]]), 1.0, 9
 
 
 def draw_top_p(rng: Generator) -> Iterator[Probe]:
@@ -224,6 +230,7 @@ EXERCISE = Exercise(
             outputs=(
                 Output("whether the same seed gives the same tokens"),
                 Output("whether another seed gives others"),
+                Output("whether two calls without a generator differ"),
             ),
             inputs=SETTINGS,
         ),

@@ -241,9 +241,16 @@ MISTAKES = (
     ),
     Mistake(
         "own-seed",
-        "Another seed gives the same tokens: there is a seed inside, and every text would come out "
-        "the same.",
+        "Another seed gives the same tokens, or two calls without a generator do: there is a seed "
+        "inside, and every text would come out the same.",
         returning(lambda logits, probs, _: drawn(probs, Generator().manual_seed(0))[:, 0]),
+        also=(
+            returning(
+                lambda logits, probs, generator: drawn(
+                    probs, generator or Generator().manual_seed(0)
+                )[:, 0]
+            ),
+        ),
     ),
     Mistake(
         "in-place",
