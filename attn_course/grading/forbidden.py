@@ -49,6 +49,11 @@ READY_MADE = {
 
 _HIDING = {"eval", "exec", "compile", "__import__", "importlib", "ctypes", "globals", "vars", "gc"}
 _HIDING |= {"inspect", "_getframe", "settrace", "setprofile", "ast_transformers", "meta_path"}
+_HIDING |= {"__dict__", "__getattribute__", "_C", "_ops", "_thread"}
+
+_UNSEEN = {"threading", "concurrent", "multiprocessing", "subprocess", "ctypes"}
+_UNSEEN |= {"attn_course_inside"}
+"""Modules that call things where nobody notes what is called."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,7 @@ def find(exercise: Exercise, source: str, released: Iterable[str] = ()) -> Use |
     banned, own = ruled_out(exercise), _asked(exercise) - set(released)
     for node in _in_order(tree):
         name = _torch_name(node, banned) or _import_of(node, own)
+        name = name or (_unseen(node) if banned else None)
         if name:
             number = getattr(node, "lineno", 1)
             return Use(name, number, lines[number - 1].strip()[:200] if lines else "")
@@ -106,7 +112,9 @@ def suspicious(source: str) -> list[str]:
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names = {alias.name.split(".")[0] for alias in node.names}
             module = (getattr(node, "module", None) or "").split(".")[0]
-            found |= ({module} | names) & _HIDING
+            found |= ({module} | names) & (_HIDING | _UNSEEN)
+        elif isinstance(node, ast.Call) and _is_computed(node):
+            found.add("getattr")
     return sorted(found)
 
 
@@ -136,6 +144,21 @@ def _torch_name(node: ast.AST, banned: set[str]) -> str | None:
         texts = (arg.value for arg in node.args if isinstance(arg, ast.Constant))
         return next((str(text) for text in texts if text in banned), None)
     return None
+
+
+def _unseen(node: ast.AST) -> str | None:
+    """A module of threads or processes, imported."""
+    if isinstance(node, ast.Import):
+        modules = [alias.name for alias in node.names]
+    else:
+        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+    return next((name for name in modules if name.split(".")[0] in _UNSEEN), None)
+
+
+def _is_computed(call: ast.Call) -> bool:
+    """Whether an attribute is asked for by a name that is put together."""
+    named = isinstance(call.func, ast.Name) and call.func.id == "getattr"
+    return named and len(call.args) > 1 and not isinstance(call.args[1], ast.Constant)
 
 
 def _is_own(value: ast.expr) -> bool:

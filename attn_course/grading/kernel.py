@@ -254,11 +254,13 @@ class Kernel:
             self._look_at_sandbox()
 
     def _look_at_sandbox(self) -> None:
-        limit = self._sandbox.limits.memory_mb
+        limits = self._sandbox.limits
         if not self._sandbox.alive():
             self._give_up("killed", self._sandbox.death())
-        elif self._sandbox.memory_mb() > limit:
-            self.end("killed", f"its processes held more than {limit} MB of memory")
+        elif self._sandbox.memory_mb() > limits.memory_mb:
+            self.end("killed", f"its processes held more than {limits.memory_mb} MB of memory")
+        elif self._sandbox.entries() > limits.entries:
+            self.end("killed", f"it made more than {limits.entries} files")
 
     def _give_up(self, status: str, message: str) -> None:
         with self._lock:  # the first reason is the reason

@@ -33,6 +33,9 @@ KINDS = ("bubblewrap", "docker", "podman", "none")
 SOCKETS = "/run/kernel/s"
 """Where the kernel's sockets are inside bubblewrap: `s-1` … `s-5`."""
 
+DISKS = ("/tmp", "/home/student", "/dev/shm", "/run/kernel")
+"""What can be written to inside bubblewrap; all of it is memory."""
+
 FIRST_UID = 1_800_000_000
 """Root's sandboxes run as users of their own, numbered from here; nobody else has such numbers."""
 
@@ -54,6 +57,7 @@ class Limits:
         disk_mb: its private disk; what is on it counts as memory too.
         file_mb: one file.
         files: open files of one process.
+        entries: files and folders on its disks: an empty one takes memory too, and no room.
         cpu: seconds of processor time of one process.
     """
 
@@ -62,6 +66,7 @@ class Limits:
     disk_mb: int = 128
     file_mb: int = 64
     files: int = 256
+    entries: int = 20_000
     cpu: int = 900
 
 
@@ -108,6 +113,17 @@ class Sandbox:
     def memory_mb(self) -> float:
         """The memory that all processes in the sandbox hold together, shared pages once each."""
         return self._processes().memory_mb(self.limits.memory_mb)
+
+    def entries(self) -> int:
+        """How many files and folders there are on its disks; 0 where they are not its own."""
+        if self.kind != "bubblewrap":
+            return 0
+        found = 0
+        for disk in DISKS:
+            with contextlib.suppress(OSError):
+                stored = os.statvfs(f"/proc/{self._init}/root{disk}")
+                found += stored.f_files - stored.f_ffree
+        return found
 
     def tasks(self) -> int:
         """How many threads all its processes have together."""

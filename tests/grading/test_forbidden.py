@@ -14,6 +14,9 @@ FORBIDDEN = {
         "def softmax(s, dim):\n    return getattr(s, 'log_softmax')(dim).exp()",
         "from attn_course.attention import softmax",
         "import attn_course\nsoftmax = attn_course.attention.softmax",
+        "import torch\ndef softmax(s, dim):\n    return torch.ｓoftmax(s, dim)",
+        "def softmax(s, dim):\n    from concurrent.futures import ThreadPoolExecutor as Pool",
+        "import threading as t",
     ],
     "scaled_dot_product_attention": [
         "import torch.nn.functional as F\nf = F.scaled_dot_product_attention",
@@ -30,6 +33,7 @@ ALLOWED = {
         "class A:\n    def go(self):\n        return self.softmax()",
     ],
     "scaled_dot_product_attention": ["def f(q, k):\n    return (q @ k.mT).softmax(-1)"],
+    "dot_products": ["import threading"],
     "SelfAttention": ["from attn_course.attention import scaled_dot_product_attention as f"],
     "softmax_gradient": ["def f(s):\n    return s.softmax(-1).grad_fn"],
 }
@@ -74,5 +78,9 @@ def test_what_was_called_counts_by_any_name():
 
 def test_code_that_looks_where_it_should_not_is_left_to_a_human():
     assert forbidden.suspicious("import gc\neval('1')") == ["eval", "gc"]
-    assert forbidden.suspicious("def f(a):\n    return a.sum()") == []
+    assert forbidden.suspicious("from threading import Thread\ngetattr(a, b + c)") == [
+        "getattr",
+        "threading",
+    ]
+    assert forbidden.suspicious("def f(a):\n    return getattr(a, 'sum')()") == []
     assert forbidden.suspicious("not python (") == []

@@ -7,7 +7,7 @@ from attn_course.grading.records import Settings
 from attn_course.grading.sandbox import SandboxError, probe
 from tests.grading.hostile_cases import CASES, read
 
-SETTINGS = Settings(timeout=20, total_timeout=200, memory_mb=2048, seed=11)
+SETTINGS = Settings(timeout=60, total_timeout=400, memory_mb=2048, seed=11)
 REPRESENTATIVE = (
     *("always_equal", "patched_torch", "patched_json", "ast_transformer", "forged_gradients"),
     *("fake_messages", "exit_in_call", "reads_solution", "environment", "memory_of_many"),
