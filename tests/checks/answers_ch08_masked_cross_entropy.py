@@ -87,7 +87,7 @@ WRONG = {
     "masked_cross_entropy": [
         (smoothed, "smoothed", "target alone"),
         (passed_as_it_is, "positions-as-classes", "axis 1"),
-        (epsilon, "epsilon-in-the-logarithm", "`loss` is wrong"),
+        (epsilon, None, "`loss` is wrong"),
         (prefix_only, None, "only the mask says"),
         (in_place, None, "altered in place", "targets"),
         (as_a_list, None, "must be a tensor"),

@@ -115,6 +115,22 @@ class OnlyForward(Plain):
         return super().forward(source, target)
 
 
+class CausalMaskTwice(Plain):
+    def decode(self, target, memory, padding=None):
+        x, mask = self.embed(self.target_embedding, target), causal_mask(target.shape[1])
+        for block in self.decoder_blocks:
+            x = block(x, memory, mask, mask)
+        return self.head(x)
+
+
+class PreNormEncoder(Plain):
+    def __init__(self, source_vocab, target_vocab, d_model, num_heads, d_ff, num_layers):
+        super().__init__(source_vocab, target_vocab, d_model, num_heads, d_ff, num_layers)
+        self.encoder_blocks = nn.ModuleList(
+            EncoderBlock(d_model, num_heads, d_ff, norm="pre") for _ in range(num_layers)
+        )
+
+
 RIGHT = {"Seq2Seq": [Plain, MasksByHand]}
 WRONG = {
     "Seq2Seq": [
@@ -125,7 +141,9 @@ WRONG = {
         (NoEmbeddingScale, "no-scale", "√d_model"),
         (NoCausalMask, "no-causal-mask", "future"),
         (ArgmaxInside, None, "logits"),
-        (ExtraNorm, None, "different blocks"),
+        (ExtraNorm, "further-norm", "a further norm"),
+        (CausalMaskTwice, "causal-memory", "only its padding is hidden"),
+        (PreNormEncoder, "pre-norm-blocks", "not post-norm"),
         (OnlyForward, None, "TypeError"),
     ]
 }

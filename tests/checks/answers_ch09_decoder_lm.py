@@ -127,7 +127,7 @@ WRONG = {
         (Untied, "not-tied", "share one"),
         (PostNorm, None, "self.blocks should be an nn.ModuleList"),
         (NoMask, "no-mask", "future"),
-        (FixedLength, None, "logits"),
+        (FixedLength, None, "RuntimeError"),
         (Loss, None, ""),
         (a_function, None, "no nn.Module"),
     ]
