@@ -1,5 +1,5 @@
 """Raises what is rarely caught, by turns, under names that are none."""
-# expect: dot_products error|wrong
+# expect: dot_products error|wrong|killed
 
 # %% answer dot_products
 turn = 0
