@@ -107,10 +107,11 @@ def test_the_metrics_of_a_run_can_be_chosen_as_they_come(opened):
 # -- keys -------------------------------------------------------------------------------
 
 LISTEN = """() => {
-    globalThis.reached = [];
-    document.addEventListener("keydown", ({ key, ctrlKey, shiftKey, altKey }) =>
+    const note = ({ key, ctrlKey, shiftKey, altKey }) =>
         reached.push([ctrlKey && "Ctrl", altKey && "Alt", shiftKey && "Shift", key]
-            .filter(Boolean).join("+")));
+            .filter(Boolean).join("+"));
+    if (!globalThis.reached) document.addEventListener("keydown", note);
+    globalThis.reached = [];
 }"""
 OWN = ["ArrowRight", "Home", "Enter", "Escape", "d", "0", "Delete", " ", "Shift+ArrowRight"]
 COMMANDS = ["Control+s", "Control+Enter", "Shift+Enter", "Alt+Enter", "Control+Shift+c"]
