@@ -44,7 +44,9 @@ class Lab:
 
     def open(self, path: str) -> None:
         """Show a notebook, and wait until its kernel is idle and all its cells are in the page."""
-        self.page.goto(f"{self._address}/lab/tree/{path}?token={self._token}&reset")
+        self.page.goto(
+            f"{self._address}/lab/tree/{path}?token={self._token}&reset", timeout=LOAD_MS
+        )
         self.page.wait_for_function(_IDLE % path, timeout=LOAD_MS)
         self.page.evaluate(_ALL_IN_THE_PAGE)
 
