@@ -204,6 +204,11 @@ def as_float64(value: Any) -> Any:
     return value
 
 
+def whole(rng: torch.Generator, low: int, high: int) -> int:
+    """A whole number from low to high, both included: a size that no table of results foresees."""
+    return int(torch.randint(low, high + 1, (), generator=rng))
+
+
 def tenths(rng: torch.Generator, *shape: int) -> Tensor:
     """Random numbers with one decimal between -2 and 2, none of them zero: easy to read."""
     magnitude = torch.randint(1, 21, shape, generator=rng)

@@ -136,16 +136,16 @@ PROJECT_QKV = Exercise(
     may_use="torch and einops",
     stages=(
         Stage(
+            "roles",
+            draw_roles,
+            "Query, key and value should be x times W_q, W_k and W_v, with no bias and no scale.",
+            diagnose=read_order,
+        ),
+        Stage(
             "zero weights",
             draw_zeros,
             "All weights are zero, so all three results should be zero. Is something added after "
             "the product (a bias?), or are other weights used than those passed in?",
-        ),
-        Stage(
-            "roles",
-            draw_roles,
-            "Query, key and value should be x times W_q, W_k and W_v, nothing more.",
-            diagnose=read_order,
         ),
         Stage(
             "widths",

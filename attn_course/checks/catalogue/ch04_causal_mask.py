@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
+from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
 from attn_course.checks.refusals import refusal
 from attn_course.masks import causal_mask
 
@@ -20,11 +20,13 @@ def draw_square(rng: Generator) -> Iterator[tuple]:
     for n in (3, 1, 2, 6):
         yield (n,)
     yield 4, 4
+    yield (whole(rng, 7, 40),)
 
 
 def draw_rectangular(rng: Generator) -> Iterator[tuple]:
     """Fewer queries than keys: the queries are the last positions."""
     yield from ((2, 4), (1, 3), (3, 4), (2, 7), (5, 8))
+    yield whole(rng, 6, 20), whole(rng, 21, 40)
 
 
 def draw_too_many(rng: Generator) -> Iterator[tuple]:

@@ -8,9 +8,14 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
+from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
 from attn_course.checks.refusals import refusal
 from attn_course.masks import padding_mask
+
+
+def lengths_to(rng: Generator, longest: int) -> Tensor:
+    """Drawn lengths of five sequences, and one as long as may be."""
+    return torch.tensor([*(whole(rng, 1, longest) for _ in range(5)), longest])
 
 
 def draw_small(rng: Generator) -> Iterator[tuple]:
@@ -18,12 +23,14 @@ def draw_small(rng: Generator) -> Iterator[tuple]:
     yield torch.tensor([1, 3]), 3
     yield torch.tensor([2]), 4
     yield torch.tensor([4, 1, 2, 4, 3]), 4
+    yield lengths_to(rng, 9), 9
 
 
 def draw_wide(rng: Generator) -> Iterator[tuple]:
     """More keys than the longest sequence has; int32 lengths."""
     yield torch.tensor([1, 2]), 4
     yield torch.tensor([3, 5, 2], dtype=torch.int32), 9
+    yield lengths_to(rng, 7), whole(rng, 8, 30)
 
 
 def draw_square(rng: Generator) -> Iterator[tuple]:

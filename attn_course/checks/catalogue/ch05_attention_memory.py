@@ -8,7 +8,7 @@ from typing import Any
 from torch import Generator
 
 from attn_course.checks.compare import is_number
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
+from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
 from attn_course.checks.refusals import refusal
 from attn_course.memory import attention_memory
 
@@ -54,6 +54,8 @@ def draw_square(rng: Generator) -> Iterator[tuple]:
     yield 512, 8, 64
     yield 512, 1, 2048
     yield 48, 16, 100
+    num_heads = whole(rng, 2, 9)
+    yield whole(rng, 3, 40) * num_heads, num_heads, whole(rng, 3, 300)
 
 
 def draw_rectangular(rng: Generator) -> Iterator[tuple]:
@@ -61,6 +63,8 @@ def draw_rectangular(rng: Generator) -> Iterator[tuple]:
     yield 4, 2, 1, 3
     yield 64, 4, 10, 200
     yield 12, 3, 50, 7
+    num_heads = whole(rng, 2, 9)
+    yield whole(rng, 3, 40) * num_heads, num_heads, whole(rng, 3, 99), whole(rng, 100, 300)
 
 
 def draw_uneven(rng: Generator) -> Iterator[tuple]:

@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch06_alibi_mistakes import MISTAKES
 from attn_course.checks.compare import number
-from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage
+from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage, whole
 from attn_course.checks.refusals import not_refused, refusal
 from attn_course.positions import alibi_bias
 
@@ -17,16 +17,21 @@ from attn_course.positions import alibi_bias
 def draw_square(rng: Generator) -> Iterator[tuple]:
     """As many queries as keys, and heads that are a power of two."""
     yield from ((2, 2, 2), (1, 3, 3), (8, 1, 1), (4, 5, 5), (8, 8, 8), (16, 3, 3))
+    n = whole(rng, 9, 30)
+    yield 2 ** whole(rng, 1, 5), n, n
 
 
 def draw_rectangular(rng: Generator) -> Iterator[tuple]:
     """Fewer queries than keys: the queries are the last positions."""
     yield from ((2, 1, 3), (2, 2, 5), (8, 1, 9), (4, 3, 4), (2, 5, 11))
+    yield 2 ** whole(rng, 1, 5), whole(rng, 3, 12), whole(rng, 13, 30)
 
 
 def draw_other_counts(rng: Generator) -> Iterator[tuple]:
     """Head counts that are no power of two."""
     yield from ((3, 1, 2), (6, 3, 3), (12, 4, 4), (5, 2, 6), (7, 7, 7), (20, 1, 3))
+    n = whole(rng, 4, 12)
+    yield whole(rng, 9, 15), n, n
 
 
 def draw_too_many(rng: Generator) -> Iterator[tuple]:

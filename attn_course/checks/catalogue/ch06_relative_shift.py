@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
+from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
 from attn_course.checks.refusals import not_refused, refusal
 from attn_course.positions import relative_shift, sinusoidal_encoding
 
@@ -21,11 +21,13 @@ def draw_one_pair(rng: Generator) -> Iterator[tuple]:
 def draw_several_pairs(rng: Generator) -> Iterator[tuple]:
     """Each pair turns at a rate of its own."""
     yield from ((1, 4), (5, 6), (3, 16), (37, 24))
+    yield whole(rng, 4, 60), 2 * whole(rng, 2, 16)
 
 
 def draw_back(rng: Generator) -> Iterator[tuple]:
     """No shift, and one to earlier positions."""
     yield from ((0, 2), (-1, 2), (0, 6), (-4, 8), (-20, 16))
+    yield -whole(rng, 2, 60), 2 * whole(rng, 2, 16)
 
 
 def draw_odd(rng: Generator) -> Iterator[tuple]:

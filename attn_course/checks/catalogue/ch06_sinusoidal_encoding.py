@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch06_sinusoidal_mistakes import MISTAKES
 from attn_course.checks.compare import number
-from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage
+from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage, whole
 from attn_course.positions import sinusoidal_encoding
 
 
@@ -29,11 +29,13 @@ def draw_two_pairs(rng: Generator) -> Iterator[tuple]:
 def draw_wide(rng: Generator) -> Iterator[tuple]:
     """Many positions and features, more of either, and as many of both."""
     yield from ((60, 16), (7, 20), (24, 24), (50, 64))
+    yield whole(rng, 25, 60), 2 * whole(rng, 4, 40)
 
 
 def draw_odd(rng: Generator) -> Iterator[tuple]:
     """A last sine without its cosine."""
     yield from ((4, 3), (3, 1), (30, 9), (9, 9))
+    yield whole(rng, 10, 40), 2 * whole(rng, 5, 20) + 1
 
 
 def read_rates(seen: Sequence[Seen]) -> Diagnosis | None:
