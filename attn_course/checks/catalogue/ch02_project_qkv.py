@@ -138,7 +138,8 @@ PROJECT_QKV = Exercise(
         Stage(
             "roles",
             draw_roles,
-            "Query, key and value should be x times W_q, W_k and W_v, with no bias and no scale.",
+            "Query, key and value should be x times W_q, W_k and W_v, nothing more: no bias, no "
+            "scale.",
             diagnose=read_order,
         ),
         Stage(
