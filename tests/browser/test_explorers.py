@@ -18,6 +18,16 @@ NOTEBOOK = "notebooks/explorers.ipynb"
 SET_UP = f"from attn_course.explorers import {', '.join(explorers.__all__)}"
 COUNT = "import ipywidgets; print('alive', len(ipywidgets.Widget.widgets))"
 
+WITH_A_FIELD = """from attn_course.explorers import HeadsExplorer, Predict
+from attn_course.questions import Question
+from IPython.display import display
+question = Question("q", "00", "prediction-number", "How large?", high=2.0)
+display(HeadsExplorer(), Predict(question))"""
+SAVED = "() => !window.jupyterapp.shell.currentWidget.context.model.dirty"
+RUN_AGAIN = """(count) => {
+    const [cell] = window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells;
+    return cell.execution_count > count;
+}"""
 VIEWS = "() => globalThis.attnCourseViews.size"
 
 
@@ -133,3 +143,34 @@ def test_the_exported_page_steps_without_a_kernel_or_a_network(
     for root in page.locator(".attn-ex").all():
         assert an_arrow_key_changes(root), root.get_attribute("data-explorer")
     context.close()
+
+
+# kills: cells that are cut or deleted by keys meant for a view; a notebook that cannot be saved
+def test_keys_of_a_view_leave_the_cells_alone_and_commands_work(lab: Lab, course_copy: Path):
+    cells = [nbformat.v4.new_code_cell(source) for source in (WITH_A_FIELD, "1 + 1", "2 + 2")]
+    python = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    nbformat.write(
+        nbformat.v4.new_notebook(cells=cells, metadata=python), course_copy / "notebooks/keys.ipynb"
+    )
+    lab.open("notebooks/keys.ipynb")
+    lab.run(0)
+    field = lab.page.get_by_role("spinbutton").first
+    slider = lab.page.locator(".attn-ex").get_by_role("slider").first
+    own = ["d", "d", "x", "v", "z", "a", "b", "0", "0", "Delete", "Enter", "Escape", "ArrowDown"]
+    editing = [f"Control+{key}" for key in "acxvz"]
+    for control, keys in ((slider, own), (field, ["1", *editing, "Backspace"])):
+        control.focus()
+        for key in keys:
+            lab.page.keyboard.press(key)
+        assert ["".join(cell["source"]) for cell in lab.cells()] == [
+            WITH_A_FIELD if cell == 0 else f"{cell} + {cell}" for cell in range(3)
+        ]
+        assert control.evaluate("(one) => one === document.activeElement")
+    lab.set_source(2, "2 + 3")
+    slider.focus()
+    lab.page.keyboard.press("Control+s")
+    lab.page.wait_for_function(SAVED)
+    count = lab.cells()[0]["execution_count"]
+    slider.focus()
+    lab.page.keyboard.press("Control+Enter")
+    lab.page.wait_for_function(RUN_AGAIN, arg=count)
