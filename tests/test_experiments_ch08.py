@@ -231,12 +231,13 @@ def test_a_reading_and_its_view(model):
 
 
 def test_the_grid_holds_the_settings_of_the_chapter():
-    from benchmarks.claims.ch08 import GRID, chosen_is_near_the_best
+    from benchmarks.claims.ch08 import GRID, tuned
 
     for kind, best in ch08.BEST.items():
         assert (best.lr, best.clip) in GRID
+        claim = tuned(kind)
         figures = {f"lr {lr:g}, clip {clip:g}": 0.5 for lr, clip in GRID}
-        assert chosen_is_near_the_best(kind, figures)
+        assert claim.holds(figures)
         worse = replace(best, lr=2e-3 if best.lr != 2e-3 else 1e-2)
         figures[f"lr {worse.lr:g}, clip {worse.clip:g}"] = 0.9
-        assert not chosen_is_near_the_best(kind, figures)
+        assert not claim.holds(figures)

@@ -279,15 +279,16 @@ class Sandbox:
         yield from ("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
         yield from ("--perms", "1777", "--size", disk, "--tmpfs", "/dev/shm")
         yield from system_mounts()
+        # before Python's places: the course may itself lie below /tmp
+        for place, size in (("/tmp", disk), ("/home/student", disk), ("/run/kernel", "65536")):
+            yield from (*folders_above(place), "--perms", "1777", "--size", size)
+            yield from ("--tmpfs", place)
         for place in python_places():
             yield from (*folders_above(place), "--ro-bind", place, place)
         for hidden in course_places():
             yield from ("--tmpfs", hidden, "--remount-ro", hidden)
         yield from ("--ro-bind", str(self.edition), "/course")
         yield from ("--ro-bind", str(self._folder / "connection.json"), "/course-connection.json")
-        for place, size in (("/tmp", disk), ("/home/student", disk), ("/run/kernel", "65536")):
-            yield from (*folders_above(place), "--perms", "1777", "--size", size)
-            yield from ("--tmpfs", place)
         yield from ("--remount-ro", "/", "--chdir", "/home/student")
 
     def _container(self) -> Iterator[str]:
