@@ -38,13 +38,16 @@ def exact(kind: str, seed: int) -> Mapping[str, float]:
 
 
 def tuned(kind: str) -> Claim:
-    """That no setting of the grid is clearly better: by more than three dates in a hundred."""
+    """That no setting of the grid is clearly better: by more than five dates in a hundred.
+
+    Without attention, seeds of one setting differ by as much.
+    """
 
     def exact_match(settings: Settings, seed: int) -> float:
         return train_dates(kind, seed=seed, settings=settings, label="").exact
 
     # a grid of eight runs a model takes many minutes
-    return near_the_best(kind, BEST[kind], exact_match, GRID, 0.03, rises=True, seeds=(0,))
+    return near_the_best(kind, BEST[kind], exact_match, GRID, 0.05, rises=True, seeds=(0,))
 
 
 def shift(seed: int) -> Mapping[str, float]:
