@@ -1,6 +1,7 @@
 """nbgrader in an environment of its own, and a class for it to mark."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -59,6 +60,8 @@ def write_course(folder: Path, notebook: Path, students: int) -> Path:
 def environment(folder: Path) -> dict[str, str]:
     """What the commands need in the environment, besides what is there."""
     return {
+        # it calls alembic by name
+        "PATH": os.pathsep.join((str(program().parent), os.environ["PATH"])),
         "JUPYTER_PATH": str(folder / "data"),
         "JUPYTER_PLATFORM_DIRS": "1",
         "IPYTHONDIR": str(folder / "ipython"),
