@@ -26,7 +26,7 @@ from attn_course.grading.scaffold import scaffolds
 from benchmarks import nbgrader
 
 CHAPTER = "01"
-STUDENTS = 16
+STUDENTS = 40
 REACH = 0.5
 """Of nbgrader's time, with all cores. nbgrader marks one submission after the other."""
 

@@ -50,6 +50,8 @@ def arguments(place: Path, timeout: float) -> list[str]:
     return [
         *("-p", "nbval.plugin", "-p", "attn_course.grading.plugin", "-p", "no:cacheprovider"),
         *("-c", str(place / "pytest.ini"), "--rootdir", str(place), "-q", "--tb=short"),
+        # which collects garbage of all that the server has imported, twice
+        *("-p", "no:unraisableexception", "-p", "no:threadexception"),
         *("--nbval-lax", f"--nbval-cell-timeout={timeout}"),
         *("--grading-job", str(place / "job.json"), str(place / "graded.ipynb")),
     ]

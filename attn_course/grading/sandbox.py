@@ -166,9 +166,9 @@ class Sandbox:
 
     def _await_end(self) -> None:
         """Wait for the last of the sandbox's processes: they still count, and hold memory."""
-        init = Path(f"/proc/{getattr(self, '_init', 0)}")
         end = time.monotonic() + END_SECONDS
-        while self.kind == "bubblewrap" and init.exists() and time.monotonic() < end:
+        init = getattr(self, "_init", 0)
+        while self.kind == "bubblewrap" and not _is_over(init) and time.monotonic() < end:
             time.sleep(0.01)
 
     # -- starting -----------------------------------------------------------------------------
@@ -399,6 +399,18 @@ _started = count()
 def _own_uid() -> int:
     """A user number that no other running sandbox has: limits are counted by user."""
     return FIRST_UID + 16 * os.getpid() + next(_started) % 16
+
+
+def _is_over(init: int) -> bool:
+    """Whether a sandbox's first process is gone, or waits to be collected.
+
+    It ends after all others of its space. Who collects it is not ours to say, and may take seconds.
+    """
+    try:
+        stat = Path(f"/proc/{init}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in ("Z", "X")
 
 
 def _listens(place: Path) -> bool:
