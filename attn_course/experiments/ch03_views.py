@@ -11,12 +11,18 @@ from torch import Tensor
 
 from attn_course.attention import attention_entropy, scaled_dot_product_attention
 from attn_course.experiments.ch03 import random_vectors
+from attn_course.experiments.own_code import told
 from attn_course.plots import Choices, LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
 
 NUM_KEYS = 16
 WIDTHS = [2**k for k in range(11)]
 """The widths d_k on the sliders, 1 to 1024."""
+
+UNWRITTEN = (
+    "Your function is not written yet: it raises NotImplementedError. Write it, run its "
+    "cell, and move a slider."
+)
 
 Attend = Callable[[Tensor, Tensor, Tensor, Tensor], Any]
 
@@ -59,7 +65,7 @@ def _draw_own(attend: Attend, query: Tensor, key: Tensor, value: Tensor, axes: A
         try:
             found = attend(*(tensor.clone() for tensor in inputs))
         except Exception as error:  # the learner's code may raise anything, and sees it here
-            return _told(error)
+            return told(error, UNWRITTEN)
         problem = _form_problem(found, expected)
         if problem:
             return problem
@@ -68,17 +74,6 @@ def _draw_own(attend: Attend, query: Tensor, key: Tensor, value: Tensor, axes: A
         return _verdict((found[0], weights), expected)
 
     return update
-
-
-def _told(error: Exception) -> str:
-    if isinstance(error, NotImplementedError):
-        return (
-            "Your function is not written yet: it raises NotImplementedError. Write it, run its "
-            "cell, and move a slider."
-        )
-    if isinstance(error, NameError):
-        return f"{error}: run the cell of your function first, then move a slider."
-    return f"Your function raised {type(error).__name__}: {error}"
 
 
 def _form_problem(found: Any, expected: tuple[Tensor, Tensor]) -> str | None:

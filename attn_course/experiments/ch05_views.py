@@ -7,7 +7,7 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor, nn
 
-from attn_course.experiments.own_code import Words, shown_or_told
+from attn_course.experiments.own_code import Words, shown_or_told, told
 from attn_course.memory import AttentionMemory, attention_memory
 from attn_course.multihead import MultiHeadAttention
 from attn_course.plots import Choices, LiveFigure, live_figure
@@ -172,7 +172,9 @@ def _draw_own(account: Account, axes: Axes):
             found = account(D_MODEL, heads, n)
             numbers = {part: float(getattr(found, part)) for part in PARTS}
         except Exception as error:  # the learner's code may raise anything, and sees it here
-            return _told(error)
+            if isinstance(error, AttributeError):
+                return f"Your function must return an AttentionMemory with four numbers. {error}."
+            return told(error)
         for bar, part in zip(bars, PARTS, strict=True):
             bar.set_height(max(numbers[part], 0.0))
         wrong = [part for part in PARTS if numbers[part] != getattr(expected, part)]
@@ -181,16 +183,6 @@ def _draw_own(account: Account, axes: Axes):
         return f"Yours agrees with the course's: weights {expected.weights / 2**20:.1f} MiB."
 
     return update
-
-
-def _told(error: Exception) -> str:
-    if isinstance(error, NotImplementedError):
-        return "Your function is not written yet. Write it, run its cell, and move a slider."
-    if isinstance(error, NameError):
-        return f"{error}: run the cell of your function first, then move a slider."
-    if isinstance(error, AttributeError):
-        return f"Your function must return an AttentionMemory with four numbers. {error}."
-    return f"Your function raised {type(error).__name__}: {error}"
 
 
 def _empty_bars(axes: Axes) -> Any:

@@ -12,6 +12,18 @@ class Words(str):
         return str(self)
 
 
+UNWRITTEN = "Your function is not written yet. Write it, run its cell, and move a slider."
+
+
+def told(error: Exception, unwritten: str = UNWRITTEN) -> str:
+    """What to say beside a slider of the error that the learner's function raised."""
+    if isinstance(error, NotImplementedError):
+        return unwritten
+    if isinstance(error, NameError):
+        return f"{error}: run the cell of your function first, then move a slider."
+    return f"Your function raised {type(error).__name__}: {error}"
+
+
 def shown_or_told(show: Callable[[], Any], what: str) -> Any:
     """Return what `show` gives, or words on what the learner's `what` ("module") raised in it."""
     try:
