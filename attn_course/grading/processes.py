@@ -64,14 +64,26 @@ def tree(pid: int) -> Processes:
     return Processes(found)
 
 
+def is_over(pid: int) -> bool:
+    """Whether a process is gone, or dead and waiting to be collected, which may take seconds."""
+    try:
+        return _stat(pid)[0] in ("Z", "X")
+    except (OSError, IndexError):
+        return True
+
+
 def _parents() -> dict[int, int]:
     """The parent of every process that can be seen."""
     found = {}
     for pid in all_in(PROC).pids:
         try:
-            # the name, in brackets, may hold anything; what follows the last one is numbers
-            stat = (PROC / str(pid) / "stat").read_text(errors="replace")
-            found[pid] = int(stat.rpartition(")")[2].split()[1])
+            found[pid] = int(_stat(pid)[1])
         except (OSError, IndexError, ValueError):
             continue  # it has ended meanwhile
     return found
+
+
+def _stat(pid: int) -> list[str]:
+    """A process's state, its parent, and more numbers."""
+    # its name, in brackets, comes before them and may hold anything
+    return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.grading.mounts import course_places, folders_above, python_places, system_mounts
-from attn_course.grading.processes import Processes, all_in, tree
+from attn_course.grading.processes import Processes, all_in, is_over, tree
 
 KINDS = ("bubblewrap", "docker", "podman", "none")
 
@@ -167,8 +167,8 @@ class Sandbox:
     def _await_end(self) -> None:
         """Wait for the last of the sandbox's processes: they still count, and hold memory."""
         end = time.monotonic() + END_SECONDS
-        init = getattr(self, "_init", 0)
-        while self.kind == "bubblewrap" and not _is_over(init) and time.monotonic() < end:
+        init = getattr(self, "_init", 0)  # which ends after all others of its space
+        while self.kind == "bubblewrap" and not is_over(init) and time.monotonic() < end:
             time.sleep(0.01)
 
     # -- starting -----------------------------------------------------------------------------
@@ -399,18 +399,6 @@ _started = count()
 def _own_uid() -> int:
     """A user number that no other running sandbox has: limits are counted by user."""
     return FIRST_UID + 16 * os.getpid() + next(_started) % 16
-
-
-def _is_over(init: int) -> bool:
-    """Whether a sandbox's first process is gone, or waits to be collected.
-
-    It ends after all others of its space. Who collects it is not ours to say, and may take seconds.
-    """
-    try:
-        stat = Path(f"/proc/{init}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return True
-    return stat.rpartition(")")[2].split()[0] in ("Z", "X")
 
 
 def _listens(place: Path) -> bool:
