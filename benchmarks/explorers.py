@@ -41,32 +41,35 @@ ARM = """(root) => {
         for (let k = 0; k < data.length; k += 37) sum = (sum * 31 + data[k]) >>> 0;
         return String(sum);
     }).join();
-    const probe = (globalThis.probe = { times: [], look, last: look() });
+    const probe = (globalThis.probe = { times: [], look });
     root.addEventListener("keydown", () => {
-        const start = performance.now();
+        cancelAnimationFrame(probe.frame); // at the end of a slider a key changes nothing
+        const before = look();
+        const start = performance.now(); // reading megabytes of pixels is the probe's own time
         const wait = () => {
-            const at = performance.now(); // reading megabytes of pixels is the probe's own time
+            const at = performance.now();
             const now = look();
-            if (!now || now === probe.last) return requestAnimationFrame(wait);
-            probe.last = now;
-            probe.times.push(at - start);
+            if (now && now !== before) probe.times.push(at - start);
+            else probe.frame = requestAnimationFrame(wait);
         };
-        requestAnimationFrame(wait);
+        probe.frame = requestAnimationFrame(wait);
     }, { capture: true });
 }"""
 # Counts the frames with new pixels, from now on, while the pointer moves.
 DRAG = """(milliseconds) => {
     const { look } = globalThis.probe;
-    let [last, changes] = [look(), 0];
+    let [last, changes, looking] = [look(), 0, 0];
     const start = performance.now();
     globalThis.rate = null;
     const frame = () => {
+        const at = performance.now();
         const now = look();
+        looking += performance.now() - at;
         if (now && now !== last) changes += 1;
         last = now || last;
         const passed = performance.now() - start;
         if (passed < milliseconds) requestAnimationFrame(frame);
-        else globalThis.rate = (1000 * changes) / passed;
+        else globalThis.rate = (1000 * changes) / (passed - looking);
     };
     requestAnimationFrame(frame);
 }"""
