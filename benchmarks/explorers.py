@@ -7,6 +7,7 @@ The peer draws the same curves with a new matplotlib figure for each step.
 import shutil
 import sys
 import tempfile
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
@@ -16,7 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path += [str(ROOT / "tests"), str(ROOT / "tests" / "browser")]  # the tests' hand on a browser
 
 DRAGGED_MS = 3000
+MOST_STOPS = 20  # of the pointer, on a slider that is dragged from end to end
+HALF_A_THUMB = 8  # pixels at either end of a slider that have no value of their own
 
+PEER_VALUES = 11
 PEER = """import ipywidgets, matplotlib.pyplot as plt, torch
 %matplotlib inline
 from attn_course.attention import softmax
@@ -77,7 +81,9 @@ DRAG = """(milliseconds) => {
 
 def rows(rounds: int) -> list[dict]:
     """A row for the median step of each explorer, and for updates while its slider is dragged."""
-    if not any(map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))):
+    from chromium import installed
+
+    if not installed():
         return []
     import attn_course.explorers as explorers
 
@@ -96,7 +102,7 @@ def rows(rounds: int) -> list[dict]:
                 steps["interact"],
             )
         )
-    for name in (name for name in names if rates[name]):  # one without a slider has no rate
+    for name in names:
         rate = rates[name]
         found.append(
             _row(
@@ -176,18 +182,39 @@ def _step(page, root, presses: int) -> float:
 
 
 def _drag(page, root) -> float:
-    """Pixels' changes a second while the pointer drags the slider to and fro."""
-    slider = root.locator("input[type=range], .noUi-handle").first
-    if not slider.count():
-        return 0.0
-    box = slider.bounding_box()
-    left, y = box["x"] + 4, box["y"] + box["height"] / 2
-    page.mouse.move(left, y)
+    """Pixels' changes a second while the pointer drags the slider, or crosses the large map."""
+    slider = root.locator("input[type=range], .noUi-base")
+    across = slider.first if slider.count() else root.locator("canvas").nth(_largest(root))
+    across.scroll_into_view_if_needed()
+    to_and_fro = cycle(_places(across))
+    handle = root.locator(".noUi-handle")  # the peer's; the browser's own takes any press
+    grip = handle.bounding_box() if handle.count() else None
+    page.mouse.move(*_centre(grip) if grip else next(to_and_fro))
     page.mouse.down()
     page.evaluate(DRAG, DRAGGED_MS)
-    for move in range(DRAGGED_MS // 16):
-        page.mouse.move(left + 140 * abs((move % 40) / 20 - 1), y)
+    for _ in range(DRAGGED_MS // 16):
+        page.mouse.move(*next(to_and_fro))
         page.wait_for_timeout(8)
     page.mouse.up()
     page.wait_for_function("globalThis.rate !== null")
     return max(page.evaluate("globalThis.rate"), 1000 / DRAGGED_MS)  # none at all: at most one
+
+
+def _places(element) -> list[tuple[float, float]]:
+    """Where the pointer goes, there and back, so that each move of it is another value."""
+    box = element.bounding_box()
+    values = element.evaluate("(one) => one.max && (one.max - one.min) / one.step + 1")
+    last = int(min(values or PEER_VALUES, MOST_STOPS)) - 1
+    length = box["width"] - 2 * HALF_A_THUMB
+    there = [box["x"] + HALF_A_THUMB + length * k / last for k in range(last + 1)]
+    return [(x, _centre(box)[1]) for x in there + there[-2:0:-1]]
+
+
+def _largest(root) -> int:
+    """Which canvas is the highest; of several the last, as thumbnails come before their map."""
+    heights = root.locator("canvas").evaluate_all("(all) => all.map((one) => one.clientHeight)")
+    return max(range(len(heights)), key=lambda k: (heights[k], k))
+
+
+def _centre(box: dict) -> tuple[float, float]:
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2

@@ -23,10 +23,15 @@ OPTIONS = [
 ]
 
 
+def installed() -> str | None:
+    """Where the browser's program is, if there is one."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 @contextmanager
 def launched() -> Iterator[Any]:
     """Start the browser; without one the test is skipped, or fails where it must run."""
-    program = next(filter(None, map(shutil.which, BROWSERS)), None)
+    program = installed()
     if program is None:
         reason = f"there is no Chromium (none of {', '.join(BROWSERS)} on PATH)"
         if os.environ.get(REQUIRED):
