@@ -83,6 +83,11 @@ class Rebuilt:
         """The chapter's exercises, in order, as their check cells."""
         return tuple(cell for cell in self.cells if cell.kind == "check")
 
+    @property
+    def code(self) -> str:
+        """Everything that the student has written."""
+        return "\n".join(cell.source for cell in self.cells if cell.kind in ("helper", "answer"))
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -93,7 +98,7 @@ class Settings:
         timeout: wall-clock seconds for one cell.
         total_timeout: wall-clock seconds for one notebook.
         memory_mb: memory of one kernel.
-        seed: the hidden inputs of every check are drawn from it.
+        seed: the hidden inputs of every check are drawn from it, and from the student's code.
     """
 
     sandbox: str = "bubblewrap"

@@ -230,7 +230,7 @@ class Session:
             if found != "callable":
                 return self._not_there(name, str(found))
             peer = Peer(swap, "t")
-            seed = verdict.seed_for(self.settings.seed, name)
+            seed = verdict.seed_for(self.settings.seed, name, self.rebuilt.code)
             finding = verdict.find(name, self._cell.points, peer, seed, self.settings.timeout)
             if finding.status in ("timeout", "killed"):
                 kernel.end(finding.status, finding.message)

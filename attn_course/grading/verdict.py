@@ -7,6 +7,7 @@ reference gives for inputs that this run alone has drawn.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -46,9 +47,13 @@ class Finding:
     human: tuple[str, ...] = field(default=())
 
 
-def seed_for(run_seed: int, exercise: str) -> int:
-    """The seed of one exercise's inputs in one run."""
-    digest = hashlib.sha256(f"{run_seed}:{exercise}".encode()).digest()
+def seed_for(run_seed: int, exercise: str, code: str) -> int:
+    """The seed of one exercise's inputs in one run, for a student who has written `code`.
+
+    An answer that was changed meets other inputs, though the run's seed is the same: what the
+    feedback on the first told is of no use to the second.
+    """
+    digest = hashlib.sha256(json.dumps([run_seed, exercise, code]).encode()).digest()
     return int.from_bytes(digest[:6], "big")
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from attn_course.grading import execute as execution
 from attn_course.grading.execute import execute
 from attn_course.grading.processes import tree
 from attn_course.grading.records import Cell, Problem, Rebuilt, Settings
+from attn_course.grading.verdict import seed_for
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
 SETTINGS = Settings(timeout=30, total_timeout=200, memory_mb=2048, seed=3)
@@ -54,6 +56,20 @@ def notebook(chapter, answers, *, helpers=(), problems=None, setup="import torch
 
 def verdicts(*args, settings=SETTINGS, **kwargs):
     return {v.exercise: v for v in execute(notebook(*args, **kwargs), settings)}
+
+
+@pytest.mark.parametrize("change", ["cells", "run", "exercise"])
+def test_an_answer_that_is_changed_meets_other_inputs(change):
+    first = notebook("01", RIGHT)
+    second = notebook("01", RIGHT, helpers=["seen = 0.73"])
+    seed = seed_for(3, "rnn_step", first.code)
+    assert seed == seed_for(3, "rnn_step", replace(first, student="ben").code)
+    others = {
+        "cells": seed_for(3, "rnn_step", second.code),
+        "run": seed_for(4, "rnn_step", first.code),
+        "exercise": seed_for(3, "run_rnn", first.code),
+    }
+    assert seed != others[change]
 
 
 def test_right_answers_get_all_points():
