@@ -8,7 +8,12 @@ from attn_course.checks import get
 from attn_course.grading import forbidden
 from attn_course.grading.records import Verdict
 from attn_course.grading.releases import answers
-from attn_course.grading.student_code import defined_names, needed_names
+from attn_course.grading.student_code import (
+    defined_names,
+    defines,
+    needed_names,
+    without_imports,
+)
 
 
 @dataclass
@@ -32,6 +37,7 @@ class Progress:
         replay: all code that a kernel which is started again has to run, in order.
         helpers: the student's cells that have run, answers among them.
         notes: by exercise, what its author is told besides the verdict.
+        given: what the course's own cells import; nobody is blamed for having their lines too.
     """
 
     verdicts: dict[str, Verdict] = field(default_factory=dict)
@@ -39,12 +45,16 @@ class Progress:
     replay: list[str] = field(default_factory=list)
     helpers: list[str] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
+    given: frozenset[tuple[str, str, str]] = frozenset()
 
     def forbidden_use(self, name: str, source: str) -> forbidden.Use | None:
         """The first use in an answer, or in what it calls, of what the exercise rules out."""
         exercise = get(name)
         released = [n for n in self.verdicts if not answers(n, name)]
-        for code in (source, *self.helpers_of(source)):
+        own = without_imports(source, self.given)
+        answer = own if defines(own, name) else source
+        helpers = (without_imports(helper, self.given) for helper in self.helpers_of(source))
+        for code in (answer, *helpers):
             use = forbidden.find(exercise, code, released)
             if use is not None:
                 return use

@@ -20,6 +20,7 @@ from attn_course.grading.progressed import Progress, Ran
 from attn_course.grading.records import Cell, Verdict
 from attn_course.grading.releases import answers, source_of_reference, stand_in, wants
 from attn_course.grading.sandbox import Limits, Sandbox
+from attn_course.grading.student_code import imports
 from attn_course.grading.verdict import Finding
 
 _SERVE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).serve({{name!r}}, watch={{watch}})"
@@ -42,7 +43,8 @@ class Session:
         self._kernel: Kernel | None = None
         self._cell = Cell("setup", "")
         self._began = 0.0
-        self._done = Progress()
+        setup = (cell.source for cell in self.rebuilt.cells if cell.kind == "setup")
+        self._done = Progress(given=frozenset().union(*map(imports, setup)))
         self._finding: Finding | None = None
 
     # -- what nbval sees as its kernel --------------------------------------------------------

@@ -12,6 +12,7 @@ import re
 import symtable
 import tokenize
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -104,16 +105,20 @@ def without_tools(source: str) -> str:
 
     Lines keep their numbers, so that an error's line is still the one that the student sees.
     """
-    source = _NBVAL.sub("#", source)
-    tree = _parse(source)
-    if tree is None:
-        return source
-    lines = source.split("\n")
-    for node in tree.body:
-        if _only_calls_tools(node) and _alone(node, lines):
-            first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-            lines[first : last + 1] = ["#"] * (last - first + 1)
-    return "\n".join(lines)
+    return _without(_NBVAL.sub("#", source), _only_calls_tools)
+
+
+def imports(source: str) -> frozenset[tuple[str, str, str]]:
+    """What a cell imports at its top level: module, name in it, name here."""
+    tree = parse(source)
+    found = (_imports(node) for node in (tree.body if tree is not None else ()))
+    return frozenset().union(*found)
+
+
+@lru_cache(maxsize=4096)
+def without_imports(source: str, given: frozenset[tuple[str, str, str]]) -> str:
+    """A cell without the statements that import nothing but what is given, lines in their place."""
+    return _without(source, lambda node: frozenset() < _imports(node) <= given)
 
 
 def is_empty(source: str) -> bool:
@@ -225,6 +230,27 @@ def _comment_lines(source: str) -> set[int] | None:
 def _number(text: str) -> str:
     major, minor = text.split(".")
     return f"{int(major)}.{int(minor)}"
+
+
+def _without(source: str, goes: Callable[[ast.stmt], bool]) -> str:
+    tree = _parse(source)
+    if tree is None:
+        return source
+    lines = source.split("\n")
+    for node in tree.body:
+        if goes(node) and _alone(node, lines):
+            first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+            lines[first : last + 1] = ["#"] * (last - first + 1)
+    return "\n".join(lines)
+
+
+def _imports(node: ast.stmt) -> frozenset[tuple[str, str, str]]:
+    if isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        return frozenset((module, a.name, a.asname or a.name) for a in node.names)
+    if isinstance(node, ast.Import):
+        return frozenset((a.name, "", a.asname or a.name) for a in node.names)
+    return frozenset()
 
 
 def _only_calls_tools(node: ast.stmt) -> bool:

@@ -4,6 +4,11 @@ import pytest
 
 from attn_course.checks import exercises, get
 from attn_course.grading import forbidden
+from attn_course.grading.notebook import read_notebook
+from attn_course.grading.progressed import Progress, Ran
+from attn_course.grading.rebuild import rebuild
+from attn_course.grading.student_code import imports
+from tests.grading.notebooks import FORMS, course, encoded, solved
 
 FORBIDDEN = {
     "softmax": [
@@ -84,3 +89,34 @@ def test_code_that_looks_where_it_should_not_is_left_to_a_human():
     ]
     assert forbidden.suspicious("def f(a):\n    return getattr(a, 'sum')()") == []
     assert forbidden.suspicious("not python (") == []
+
+
+GIVEN = "from attn_course.blocks import DecoderBlock, LayerNorm"
+
+
+@pytest.mark.parametrize("line", [GIVEN, "from attn_course.blocks import (\n    DecoderBlock,\n)"])
+def test_a_line_that_the_course_s_own_cell_has_is_nobody_s_fault(line):
+    done = Progress(given=imports(GIVEN))
+    done.helpers.append(f"{line}\ndef norm(x):\n    return x")
+    answer = "class DecoderBlock:\n    forward = norm"
+    assert done.forbidden_use("DecoderBlock", answer) is None
+    assert done.forbidden_use("DecoderBlock", f"{line}\n{answer}") is None
+    use = done.forbidden_use("DecoderBlock", f"# the answer\n{line}")
+    assert (use.name, use.number) == ("DecoderBlock", 2)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_solution_in_any_form_is_taken_for_a_forbidden_one(form):
+    for chapter, scaffold in course().items():
+        nb = read_notebook(encoded(FORMS[form](solved(chapter))))
+        rebuilt = rebuild("anna", nb, scaffold)
+        setup = (cell.source for cell in rebuilt.cells if cell.kind == "setup")
+        done = Progress(given=frozenset().union(*map(imports, setup)))
+        for cell in rebuilt.cells:
+            if cell.kind == "answer":
+                done.ran[cell.exercise] = Ran(cell.source)
+            if cell.kind in ("helper", "answer"):
+                done.helpers.append(cell.source)
+            if cell.kind == "check":
+                assert done.forbidden_use(cell.exercise, done.ran[cell.exercise].source) is None
+                done.verdicts[cell.exercise] = None

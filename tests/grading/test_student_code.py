@@ -6,11 +6,13 @@ import pytest
 
 from attn_course.grading.student_code import (
     defined_names,
+    imports,
     marks,
     needed_names,
     normal_form,
     parse,
     shape,
+    without_imports,
     without_tools,
 )
 
@@ -120,3 +122,14 @@ def test_hostile_code_is_read_without_harm(source):
         read(source)
     # a minute would be a way to stop the whole run
     assert time.process_time() - started < 60
+
+
+def test_imports_that_are_given_go_and_lines_keep_their_numbers():
+    given = imports("import torch\nfrom attn_course.blocks import DecoderBlock, LayerNorm as Norm")
+    source = (
+        "import torch\nfrom attn_course.blocks import (\n    LayerNorm as Norm,\n)\n"
+        "from attn_course.blocks import DecoderBlock, EncoderBlock\nx = 1"
+    )
+    assert without_imports(source, given) == (
+        "#\n#\n#\n#\nfrom attn_course.blocks import DecoderBlock, EncoderBlock\nx = 1"
+    )
