@@ -25,7 +25,10 @@ def limit(settings: dict) -> None:
         ("RLIMIT_CORE", 0),
         ("RLIMIT_NPROC", settings["processes"]),
     ):
-        resource.setrlimit(getattr(resource, name), (value, value))
+        kind = getattr(resource, name)
+        hard = resource.getrlimit(kind)[1]  # who started the sandbox may have a lower one
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))
     if settings.get("uid"):
         os.setgroups([])
         os.setresgid(settings["uid"], settings["uid"], settings["uid"])

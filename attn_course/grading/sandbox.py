@@ -178,7 +178,8 @@ class Sandbox:
         inside.write_text(json.dumps(self._connection(self._seen_from_inside())))
         inside.chmod(0o644)
         if self.kind in ("docker", "podman"):
-            (self._folder / "sockets").mkdir(mode=0o777)
+            (self._folder / "sockets").mkdir()
+            (self._folder / "sockets").chmod(0o777)  # mkdir's own mode is cut by the umask
         read, write = os.pipe()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -301,7 +302,8 @@ class Sandbox:
         for place in ("/tmp", "/home/student"):
             yield from ("--tmpfs", f"{place}:rw,size={limits.disk_mb}m,mode=1777")
         for name, value in self._environment().items():
-            yield from ("--env", f"{name}={value}")
+            if name != "PATH":  # the image knows where its Python is
+                yield from ("--env", f"{name}={value}")
         yield from ("--volume", f"{self.edition}:/course:ro")
         yield from ("--volume", f"{self._folder}/sockets:/run/kernel")
         connection = self._folder / "connection.json"

@@ -84,6 +84,8 @@ def whole_course(tmp_path_factory):
     """What a kernel gets as its course: all of it, and the tests of the checks."""
     folder = tmp_path_factory.mktemp("whole") / "course"
     edition.write_edition("00", folder)
+    for compiled in list((folder / "attn_course").rglob("__pycache__")):
+        shutil.rmtree(compiled)  # it would be run in place of what is copied here
     without = shutil.ignore_patterns("__pycache__", "grading", "data")
     for part in ("attn_course", "tests/checks"):
         shutil.copytree(ROOT / part, folder / part, ignore=without, dirs_exist_ok=True)
