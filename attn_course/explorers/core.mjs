@@ -166,6 +166,7 @@ export function mount(parts, model, el) {
 function build(parts, model, el) {
   const life = new AbortController();
   const ui = new View(parts, model, life.signal);
+  el.classList.add("attn-course-view");
   el.replaceChildren(ui.root);
   const live = (globalThis.attnCourseViews ??= new Set());
   live.add(ui);
@@ -275,6 +276,7 @@ class View {
       this.atEnd(() => this.model.off(`change:${name}`, changed));
     }
     followTheme(this);
+    followWidth(this);
     this.atEnd(() => {
       clearTimeout(this.pause);
       cancelAnimationFrame(this.frame);
@@ -594,12 +596,25 @@ function followTheme(ui) {
   look();
 }
 
+// How wide the view is, not the window: it may share a row, or a tab may show it later.
+function followWidth(ui) {
+  const ruler = make("div", { className: "ruler" }); // of a height that nothing changes
+  ui.root.prepend(ruler);
+  const widths = new ResizeObserver(() => {
+    const em = parseFloat(getComputedStyle(ruler).fontSize);
+    ui.root.toggleAttribute("data-narrow", ruler.clientWidth < 40 * em);
+  });
+  widths.observe(ruler);
+  ui.atEnd(() => widths.disconnect());
+}
+
 // -- style: once a page -----------------------------------------------------------------
 
 const STYLE = `
 .attn-ex { background: var(--paper); color: var(--ink); border: 1px solid var(--line); border-radius: 6px;
   padding: .8em; font: 1em/1.4 system-ui, sans-serif; max-width: 64em; box-sizing: border-box; overflow-wrap: anywhere; }
 .attn-course-still { margin: .5em 0; }
+.attn-course-view { min-width: 0; } /* beside another it shrinks, whatever a list of it holds */
 .attn-ex * { box-sizing: border-box; }
 .attn-ex h4 { font-size: 1em; margin: .2em 0; }
 .attn-ex p { margin: .3em 0; }
@@ -627,18 +642,23 @@ const STYLE = `
 .attn-ex button:disabled, .attn-ex input:disabled { opacity: .7; cursor: default; }
 .attn-ex :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 .attn-ex canvas { display: block; width: 100%; }
+.attn-ex .surface { contain: inline-size; } /* what was drawn last asks for no width */
 .attn-ex .message { color: var(--wrong); font-weight: 600; min-height: 1.4em; }
 .attn-ex .caption { min-height: 2.8em; display: grid; align-content: start; }
 .attn-ex .caption > * { grid-area: 1 / 1; }
 .attn-ex .room { visibility: hidden; }
-@media (max-width: 40em) { .attn-ex .caption { min-height: 8.4em; } .attn-ex .message { min-height: 2.8em; } }
+.attn-ex[data-narrow] .caption { min-height: 8.4em; }
+.attn-ex[data-narrow] .message { min-height: 2.8em; }
+.attn-ex .ruler { height: 1em; margin-bottom: -1em; visibility: hidden; }
 .attn-ex .spoken { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 .attn-ex .scroll { overflow: auto; max-height: 24em; margin: .4em 0; }
 .attn-ex table { overflow-wrap: normal; border-collapse: collapse; color: var(--ink); background: var(--paper); font-size: .9em; }
 .attn-ex caption { text-align: left; font-weight: 600; }
 .attn-ex th, .attn-ex td { border: 1px solid var(--line); padding: .15em .5em; text-align: right; background: var(--paper); }
 .attn-ex code { font-family: ui-monospace, monospace; background: none; color: inherit; }
-@media (prefers-reduced-motion: reduce) { .attn-ex * { transition: none !important; animation: none !important; } }
+@media (prefers-reduced-motion: reduce) {
+  .attn-ex, .attn-ex *, .attn-ex ::before { transition: none !important; animation: none !important; }
+}
 `;
 
 function addStyle(id, textContent) {

@@ -1,8 +1,9 @@
 // HeadsExplorer: what the number of heads changes at a fixed d_model, and what it does not.
 
-import { kept, make, show, softmaxInPlace, unpack } from "./core.mjs";
+import { cut, kept, make, show, softmaxInPlace, unpack } from "./core.mjs";
 import { HeatMap, Plot, Surface, canvasOf, outline, pixelOf, ramp, stepOf } from "./charts.mjs";
 
+const FEW = 8; // heads that are named one by one
 const BYTES = 4; // of a float32
 const SHOWN = 48; // features of the output's map; its table has all
 const MOST_WEIGHTS = 2 ** 20; // of all heads together: more take longer than a frame
@@ -163,12 +164,29 @@ export function describe(numbers, state, t) {
   const [i, j] = largest(numbers.weights[head]);
   const said = t("described", {
     num_heads, d_k, d_model, parameters: whole(parameters), head,
-    weight: show(numbers.weights[head][i][j], 2), from_token: tokens[i], to_token: tokens[j],
+    weight: show(numbers.weights[head][i][j], 2), from_token: cut(tokens[i]), to_token: cut(tokens[j]),
   });
   const off = present(state);
   if (!off.length) return said;
   const percent = show(100 * mean(numbers.change), 2);
-  return `${said} ${t("described_off", { off: off.join(", "), percent })}`;
+  return `${said} ${t("described_off", { off: listed(off, num_heads, t), percent })}`;
+}
+
+/** The heads that are off; of many only how many. */
+const listed = (off, num_heads, t) =>
+  off.length > FEW ? t("off_count", { count: off.length, num_heads }) : off.join(", ");
+
+// The longest that there may be to say, to keep room for it.
+function longestDescription({ divisors, parameters }, { d_model, tokens }, t) {
+  const longer = (best, text) => (text.length > best.length ? text : best);
+  const [word, num_heads] = [cut(tokens.reduce(longer)), d_model];
+  const said = t("described", {
+    num_heads, d_k: d_model, d_model, parameters: whole(parameters), head: d_model, weight: 0.123,
+    from_token: word, to_token: word,
+  });
+  const off = t("described_off", { off: Array(FEW).fill(d_model).join(", "), percent: 0.123 });
+  const at = { d_k: d_model, left_over: d_model, divisors };
+  return longer(`${said} ${off}`, t("does_not_divide", { ...told(at, { d_model, num_heads }), quotient: 12.34 }));
 }
 
 const told = ({ d_k, left_over, divisors }, { d_model, num_heads }) => ({
@@ -445,8 +463,6 @@ export function view(ui) {
   const source = make("p");
   const facts = ui.row(ui.group(t("costs"), table), ui.group(t("example"), source));
   facts.style.alignItems = "start";
-  // room for the longest caption, so that no step moves the page
-  ui.caption.style.minHeight = "clamp(4.2em, 12.6em - 14vw, 8.4em)";
   const heads = switches(ui);
   const map = new HeatMap(ui, {
     label: t("map"), rows: t("query_axis"), columns: t("key_axis"), height: 20, onPoint: () => {},
@@ -468,6 +484,7 @@ export function view(ui) {
     ui.row(ui.group(t("change_title"), change.element), ui.group(t("output"), output.element)),
   );
   return (numbers, state) => {
+    ui.keepRoom(longestDescription(numbers, state, t));
     walk(numbers, state);
     charge(numbers, state);
     heads.follow(numbers, state);
@@ -523,7 +540,7 @@ function switches(ui) {
       one.textContent = t(off.includes(head) ? "switch_on" : "switch_off", { head });
       only.textContent = t("only", { head });
       for (const button of [one, only, all]) ui.enable(button, Boolean(numbers.weights));
-      const values = { ...told(numbers, state), head, off: off.join(", ") || t("none") };
+      const values = { ...told(numbers, state), head, off: listed(off, state.num_heads, t) || t("none") };
       const text = t(numbers.weights ? "heads_label" : "does_not_divide", values);
       grid.show({ maps: numbers.weights ?? null, text, off, head, causal: state.causal });
     },

@@ -26,6 +26,7 @@ from attn_course.multihead import merge_heads, split_heads
 from attn_course.plots.maps import draw_map
 from attn_course.plots.picture import COLOURS
 
+_FEW = 8  # heads that are named one by one
 _DRAWN = 16  # heads in the still picture
 _MOST_WEIGHTS = 2**20  # of all heads together: a browser needs longer than a frame for more
 _SOURCES = ("by_hand", "random", "own")
@@ -174,6 +175,13 @@ class HeadsExplorer(Explorer):
     def _present(self) -> list[int]:
         return sorted(head for head in set(self.off) if head < self.num_heads)
 
+    def _off(self) -> str:
+        """The heads that are off, by name if they are few."""
+        off = self._present()
+        if len(off) > _FEW:
+            return self.t("off_count", count=len(off), num_heads=self.num_heads)
+        return ", ".join(map(str, off)) or self.words["none"]
+
     def _described(self) -> dict[str, Any]:
         """What the sentences say of a head count, whether it divides or not."""
         d_k, left_over = divmod(self.d_model, self.num_heads)
@@ -193,7 +201,7 @@ class HeadsExplorer(Explorer):
         if values["left_over"]:
             return self.t("does_not_divide", **values)
         values["parameters"] = f"{numbers['parameters']:,}"
-        off = ", ".join(map(str, self._present())) or self.words["none"]
+        off = self._off()
         if self.source == "own":  # weights that were trained differ elsewhere in any digit
             return self.t("drawn_own", **values, n=numbers["n"], off=off)
         head = min(self.head, self.num_heads - 1)

@@ -171,12 +171,11 @@ const MASK_STYLE = `
 .attn-ex .who .seen { border-color: var(--ink); -webkit-text-stroke: .03em currentColor; } /* as wide as the others */
 .attn-ex .who .unseen { color: var(--soft); text-decoration: line-through; }
 .attn-ex .reason { min-height: 1.4em; }
-.attn-ex[data-explorer=MaskExplorer] { container-type: inline-size; width: 100%; }
-@container (max-width: 40em) {
-  .attn-ex .who { min-height: 9em; } .attn-ex .call { min-height: 14em; } .attn-ex .reason { min-height: 4.2em; }
-  .attn-ex .who .says { min-height: 2.8em; }
-  .attn-ex[data-explorer=MaskExplorer] .caption { min-height: 5.6em; }
-}
+.attn-ex[data-narrow] .who { min-height: 9em; }
+.attn-ex[data-narrow] .call { min-height: 14em; }
+.attn-ex[data-narrow] .reason { min-height: 4.2em; }
+.attn-ex[data-narrow] .who .says { min-height: 2.8em; }
+.attn-ex[data-narrow][data-explorer=MaskExplorer] .caption { min-height: 5.6em; }
 `;
 
 export function view(ui) {

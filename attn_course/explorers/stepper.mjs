@@ -240,11 +240,8 @@ const STEPPER_STYLE = `
 .attn-ex .in-full .now { border-color: var(--accent); font-weight: 600; }
 .attn-ex .grids { display: flex; flex-wrap: wrap; gap: .4em .6em; align-items: start; margin: .2em 0 .5em; }
 .attn-ex .asked { min-height: 5em; }
-.attn-ex[data-explorer=AttentionStepper] { container-type: inline-size; width: 100%; }
-@container (max-width: 40em) {
-  .attn-ex .asked { min-height: 12.5em; }
-  .attn-ex .shapes, .attn-ex[data-explorer=AttentionStepper] .caption { min-height: 4.4em; }
-}
+.attn-ex[data-narrow] .asked { min-height: 12.5em; }
+.attn-ex[data-narrow] .shapes, .attn-ex[data-narrow][data-explorer=AttentionStepper] .caption { min-height: 4.4em; }
 `;
 
 export function view(ui) {

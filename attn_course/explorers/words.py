@@ -197,6 +197,7 @@ WORDS: dict[str, dict[str, str]] = {
         "heads_label": "{num_heads} {num_heads:head|heads} as small maps, head {head} chosen, "
         "switched off: {off}. Arrow keys choose, Enter switches off and on.",
         "none": "none",
+        "off_count": "{count} of {num_heads} heads",
         "head_on": "head {head}",
         "head_off": "head {head}: off",
         "map": "the chosen head",

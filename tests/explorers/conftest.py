@@ -34,19 +34,24 @@ def refusals(modules: Modules) -> Callable[..., tuple[str, str]]:
 
 @pytest.fixture
 def opened(browser, tmp_path: Path) -> Iterator[Callable[..., View]]:
-    """opened(widget, …, width=1000, dark=False): in a page; errors in it fail the test."""
+    """opened(widget, …, width=1000, dark=False): in a page; errors in it fail the test.
+
+    place: the style of what stands around the views; sharp: pixels of the screen for one of CSS.
+    """
     views: list[View] = []
 
-    def open_page(*widgets: Explorer, width: int = 1000, dark: bool = False) -> View:
+    def open_page(
+        *widgets: Explorer, width: int = 1000, dark: bool = False, place: str = "", sharp: int = 1
+    ) -> View:
         path = tmp_path / f"{len(views)}.html"
         background = "#111" if dark else "#fff"
         path.write_text(
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>view</title>'
-            f'<body style="background:{background}">'
-            f"{''.join(widget.html(NO_PICTURE) for widget in widgets)}</body></html>",
+            f'<body style="background:{background}"><div id="place" style="{place}">'
+            f"{''.join(widget.html(NO_PICTURE) for widget in widgets)}</div></body></html>",
             encoding="utf-8",
         )
-        page = browser.new_page(viewport={"width": width, "height": 900})
+        page = browser.new_page(viewport={"width": width, "height": 900}, device_scale_factor=sharp)
         views.append(View(page, path.as_uri()))
         return views[-1]
 

@@ -61,7 +61,7 @@ class View:
         page.on("console", lambda said: said.type == "error" and self.errors.append(said.text))
         page.goto(address)
         self.root = page.locator(".attn-ex").first
-        self.root.wait_for()
+        self.root.wait_for(state="attached")
         self.settle()
 
     def settle(self) -> None:

@@ -163,6 +163,28 @@ def test_all_of_them_stand_on_one_page(opened, monkeypatch):
     assert found == NAMES
 
 
+MOVING = """@keyframes wander { to { opacity: .5; } }
+    * , ::before { transition: all 3s; animation: wander 3s infinite; }"""
+ANIMATIONS = """() => Array.from(document.querySelectorAll(".attn-ex"),
+    (root) => root.getAnimations({ subtree: true }).length)"""
+
+
+# kills: a view that moves by itself, or with what the page around it says of all elements
+def test_nothing_moves_where_no_motion_is_wanted(opened, monkeypatch):
+    monkeypatch.setenv("ATTN_COURSE_PROGRESS", ":memory:")
+    view = opened(*(getattr(explorers, name)() for name in NAMES))
+    view.page.wait_for_function(f"document.querySelectorAll('.attn-ex').length === {len(NAMES)}")
+    for root in view.page.locator(".attn-ex").all():
+        root.evaluate(FOCUS_FIRST)
+        view.page.keyboard.press("ArrowRight")
+        view.settle()
+        assert set(view.page.evaluate(ANIMATIONS)) == {0}
+    view.page.add_style_tag(content=MOVING)
+    assert 0 not in view.page.evaluate(ANIMATIONS)
+    view.page.emulate_media(reduced_motion="reduce")
+    assert set(view.page.evaluate(ANIMATIONS)) == {0}
+
+
 def test_the_repr_says_what_is_shown_and_stays(widget):
     assert repr(widget) == repr(widget)
     assert "0x" not in repr(widget)
