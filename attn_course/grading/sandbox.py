@@ -27,11 +27,16 @@ from typing import Any
 
 from attn_course.grading.mounts import course_places, folders_above, python_places, system_mounts
 from attn_course.grading.processes import Processes, all_in, is_over, tree
+from attn_course.grading.relay import CONNECTS, Relay
 
 KINDS = ("bubblewrap", "docker", "podman", "none")
 
 SOCKETS = "/run/kernel/s"
-"""Where the kernel's sockets are inside bubblewrap: `s-1` … `s-5`."""
+"""Where the kernel's sockets are inside a sandbox: `s-1` … `s-5`."""
+
+CONTAINERS = ("docker", "podman")
+
+PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
 
 DISKS = ("/tmp", "/home/student", "/dev/shm", "/run/kernel")
 """What can be written to inside bubblewrap; all of it is memory."""
@@ -89,6 +94,7 @@ class Sandbox:
         self._folder = Path(tempfile.mkdtemp(prefix="kernel-"))
         self.key = uuid.uuid4().hex
         self._log = self._folder / "log"
+        self._relay: Relay | None = None
         self._uid = _own_uid() if kind == "bubblewrap" and os.geteuid() == 0 else 0
         try:
             self._start()
@@ -160,7 +166,9 @@ class Sandbox:
         if process is not None:
             _end(process)
             self._await_end()
-        if self.kind in ("docker", "podman"):
+        if self.kind in CONTAINERS:
+            if self._relay is not None:
+                self._relay.close()
             subprocess.run([self.kind, "rm", "-f", self._name], capture_output=True, check=False)
         shutil.rmtree(self._folder, ignore_errors=True)
 
@@ -177,9 +185,6 @@ class Sandbox:
         inside = self._folder / "connection.json"
         inside.write_text(json.dumps(self._connection(self._seen_from_inside())))
         inside.chmod(0o644)
-        if self.kind in ("docker", "podman"):
-            (self._folder / "sockets").mkdir()
-            (self._folder / "sockets").chmod(0o777)  # mkdir's own mode is cut by the umask
         read, write = os.pipe()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
@@ -194,6 +199,10 @@ class Sandbox:
         os.close(write)
         self._init = self._pid_inside(read)
         self._await_sockets()
+        if self.kind in CONTAINERS:
+            here, there = self._seen_from_outside(), self._seen_from_inside()
+            places = {Path(f"{here}-{k}"): f"{there}-{k}" for k in PORTS.values()}
+            self._relay = Relay([self.kind, "exec", "-i", self._name], places)
 
     def _pid_inside(self, read: int) -> int:
         with os.fdopen(read, "rb") as pipe:
@@ -208,21 +217,26 @@ class Sandbox:
 
     def _await_sockets(self) -> None:
         end = time.monotonic() + START_SECONDS
-        sockets = [Path(f"{self._seen_from_outside()}-{k}") for k in range(1, 6)]
-        while not all(map(_listens, sockets)):
+        while not self._listens():
             if not self.alive() or time.monotonic() > end:
                 raise SandboxError(f"the kernel did not start: {self.death()} {self.log()}")
             time.sleep(0.01)
 
+    def _listens(self) -> bool:
+        """Whether connections to all of the kernel's sockets would be taken."""
+        if self.kind not in CONTAINERS:
+            return all(_listens(f"{self._seen_from_outside()}-{k}") for k in PORTS.values())
+        inside = (f"{self._seen_from_inside()}-{k}" for k in PORTS.values())
+        command = (self.kind, "exec", self._name, "python", "-I", "-c", CONNECTS, *inside)
+        return _run(command) is None
+
     def _connection(self, sockets: str) -> dict[str, Any]:
-        ports = ("shell_port", "iopub_port", "stdin_port", "control_port", "hb_port")
-        numbered = {name: number for number, name in enumerate(ports, start=1)}
         return {
             "transport": "ipc",
             "ip": sockets,
             "key": self.key,
             "signature_scheme": "hmac-sha256",
-            **numbered,
+            **PORTS,
         }
 
     def _seen_from_inside(self) -> str:
@@ -232,7 +246,7 @@ class Sandbox:
         if self.kind == "bubblewrap":
             # the sandbox's disk is nowhere else: the kernel cannot fill the instructor's
             return f"/proc/{self._init}/root{SOCKETS}"
-        return str(self._folder / "s") if self.kind == "none" else f"{self._folder}/sockets/s"
+        return str(self._folder / "s")
 
     # -- commands -----------------------------------------------------------------------------
 
@@ -299,13 +313,12 @@ class Sandbox:
         yield from ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
         yield from ("--pids-limit", str(limits.processes), "--memory", f"{limits.memory_mb}m")
         yield from ("--memory-swap", f"{limits.memory_mb}m", "--user", "65534:65534")
-        for place in ("/tmp", "/home/student"):
+        for place in ("/tmp", "/home/student", "/run/kernel"):
             yield from ("--tmpfs", f"{place}:rw,size={limits.disk_mb}m,mode=1777")
         for name, value in self._environment().items():
             if name != "PATH":  # the image knows where its Python is
                 yield from ("--env", f"{name}={value}")
         yield from ("--volume", f"{self.edition}:/course:ro")
-        yield from ("--volume", f"{self._folder}/sockets:/run/kernel")
         connection = self._folder / "connection.json"
         yield from ("--volume", f"{connection}:/course-connection.json:ro")
         yield from ("--workdir", "/home/student", image())
@@ -335,8 +348,9 @@ REMEDY = (
     "Install it (`apt install bubblewrap`, `dnf install bubblewrap`). Where user namespaces are "
     "off (Ubuntu 24.04: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor "
     "profile for bwrap; inside Docker: `--security-opt seccomp=unconfined --cap-add SYS_ADMIN`), "
-    "on macOS and on Windows use `--sandbox docker` or `--sandbox podman`. `--sandbox none` runs "
-    "students' code with all rights of your account, and every report says so."
+    "and on macOS, use `--sandbox docker` or `--sandbox podman`; on Windows grade inside WSL. "
+    "`--sandbox none` runs students' code with all rights of your account, and every report says "
+    "so."
 )
 
 
@@ -352,8 +366,9 @@ def probe(kind: str) -> None:
     if kind == "none":
         return
     program = "bwrap" if kind == "bubblewrap" else kind
+    remedy = REMEDY if kind == "bubblewrap" else _image_remedy(kind)
     if shutil.which(program) is None:
-        raise SandboxError(f"{program} is not installed. {REMEDY}")
+        raise SandboxError(f"{program} is not installed. {remedy}")
     if kind == "bubblewrap":
         command = ["bwrap", *("--unshare-all" if os.geteuid() else "--unshare-pid",)]
         command += ["--die-with-parent", *system_mounts(), "--proc", "/proc", "--", "/bin/true"]
@@ -361,8 +376,7 @@ def probe(kind: str) -> None:
         command = [kind, "image", "inspect", image()]
     done = _run(command)
     if done is not None:
-        more = REMEDY if kind == "bubblewrap" else _image_remedy(kind)
-        raise SandboxError(f"{kind} does not work here: {done}. {more}")
+        raise SandboxError(f"{kind} does not work here: {done}\n{remedy}")
 
 
 def image() -> str:
@@ -371,10 +385,12 @@ def image() -> str:
 
 
 def _image_remedy(kind: str) -> str:
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
     return (
-        f"{kind} needs a running daemon and an image {image()!r} with Python "
-        f"{sys.version_info.major}.{sys.version_info.minor} and the course's packages; another "
-        "one is named in ATTN_COURSE_IMAGE."
+        f"{kind} has to be installed and at work, with an image {image()!r} that has Python "
+        f"{python} and the course's packages. In the course's folder: `{kind} build -t {image()} "
+        f"--build-arg PYTHON={python} -f attn_course/grading/Dockerfile .` (the environment's "
+        "ATTN_COURSE_IMAGE names another one)."
     )
 
 
@@ -403,10 +419,10 @@ def _own_uid() -> int:
     return FIRST_UID + 16 * os.getpid() + next(_started) % 16
 
 
-def _listens(place: Path) -> bool:
+def _listens(place: str) -> bool:
     """Whether a connection to this socket would be taken."""
     with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(OSError):
-        probe.connect(str(place))
+        probe.connect(place)
         return True
     return False
 
