@@ -10,9 +10,9 @@ import click
 from tqdm import tqdm
 
 from attn_course.course import find_chapter
+from attn_course.grading.available import KINDS, SandboxError, probe
 from attn_course.grading.records import Settings
 from attn_course.grading.run import Job, Progress, Result, grade
-from attn_course.grading.sandbox import KINDS, SandboxError, probe
 from attn_course.grading.state import StorageError
 from attn_course.grading.workers import ClusterError, Executor
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-from attn_course.grading import sandbox
+from attn_course.grading import available
 from attn_course.grading.edition import edition
 from attn_course.grading.job import NO_SANDBOX, Job, without_kernel
 from attn_course.grading.records import Cell, Rebuilt, Settings, Verdict
@@ -32,7 +32,7 @@ def probe(settings: Settings) -> None:
         SandboxError: if the sandbox does not work here; the text has the remedy.
         ValueError: if there is no such sandbox.
     """
-    sandbox.probe(settings.sandbox)
+    available.probe(settings.sandbox)
 
 
 def execute(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
@@ -52,10 +52,10 @@ def execute(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
         code = _run(place, settings)
         log = (place / "log").read_text(errors="replace")[-2000:] if code else ""
         if code == NO_SANDBOX:
-            raise sandbox.SandboxError(log)
+            raise available.SandboxError(log)
         made = {verdict.exercise: verdict for verdict in _read(job.results)}
         if len(made) < len(names) and not made:
-            sandbox.probe(settings.sandbox)
+            available.probe(settings.sandbox)
     rest = without_kernel(rebuilt, "killed", "The notebook could not be run to its end.", log)
     return [made.get(verdict.exercise, verdict) for verdict in rest]
 

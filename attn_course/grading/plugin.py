@@ -15,8 +15,8 @@ from typing import Any
 import nbval.plugin
 import pytest
 
+from attn_course.grading.available import SandboxError
 from attn_course.grading.job import NO_SANDBOX
-from attn_course.grading.sandbox import SandboxError
 from attn_course.grading.session import Session
 
 _session: pytest.StashKey[Session] = pytest.StashKey()

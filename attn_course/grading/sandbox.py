@@ -18,23 +18,20 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from attn_course.grading.available import CONTAINERS, REMEDY, SandboxError, image, what_failed
 from attn_course.grading.mounts import course_places, folders_above, python_places, system_mounts
 from attn_course.grading.processes import Processes, all_in, is_over, tree
 from attn_course.grading.relay import CONNECTS, Relay
 
-KINDS = ("bubblewrap", "docker", "podman", "none")
-
 SOCKETS = "/run/kernel/s"
 """Where the kernel's sockets are inside a sandbox: `s-1` … `s-5`."""
-
-CONTAINERS = ("docker", "podman")
 
 PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
 
@@ -46,10 +43,6 @@ FIRST_UID = 1_800_000_000
 
 START_SECONDS = 120.0
 END_SECONDS = 10.0
-
-
-class SandboxError(RuntimeError):
-    """The sandbox cannot be used here; the text says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +221,7 @@ class Sandbox:
             return all(_listens(f"{self._seen_from_outside()}-{k}") for k in PORTS.values())
         inside = (f"{self._seen_from_inside()}-{k}" for k in PORTS.values())
         command = (self.kind, "exec", self._name, "python", "-I", "-c", CONNECTS, *inside)
-        return _run(command) is None
+        return what_failed(command) is None
 
     def _connection(self, sockets: str) -> dict[str, Any]:
         return {
@@ -344,71 +337,12 @@ class Sandbox:
         }
 
 
-REMEDY = (
-    "Install it (`apt install bubblewrap`, `dnf install bubblewrap`). Where user namespaces are "
-    "off (Ubuntu 24.04: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor "
-    "profile for bwrap; inside Docker: `--security-opt seccomp=unconfined --cap-add SYS_ADMIN`), "
-    "and on macOS, use `--sandbox docker` or `--sandbox podman`; on Windows grade inside WSL. "
-    "`--sandbox none` runs students' code with all rights of your account, and every report says "
-    "so."
-)
-
-
-def probe(kind: str) -> None:
-    """See that a sandbox of this kind works here.
-
-    Raises:
-        SandboxError: if it does not, with the remedy.
-        ValueError: if there is no such kind.
-    """
-    if kind not in KINDS:
-        raise ValueError(f"sandbox {kind!r} is none of {', '.join(KINDS)}")
-    if kind == "none":
-        return
-    program = "bwrap" if kind == "bubblewrap" else kind
-    remedy = REMEDY if kind == "bubblewrap" else _image_remedy(kind)
-    if shutil.which(program) is None:
-        raise SandboxError(f"{program} is not installed. {remedy}")
-    if kind == "bubblewrap":
-        command = ["bwrap", *("--unshare-all" if os.geteuid() else "--unshare-pid",)]
-        command += ["--die-with-parent", *system_mounts(), "--proc", "/proc", "--", "/bin/true"]
-    else:
-        command = [kind, "image", "inspect", image()]
-    done = _run(command)
-    if done is not None:
-        raise SandboxError(f"{kind} does not work here: {done}\n{remedy}")
-
-
-def image() -> str:
-    """The container image for Docker and Podman: any that has Python and the course's packages."""
-    return os.environ.get("ATTN_COURSE_IMAGE", "attn-course-grading")
-
-
-def _image_remedy(kind: str) -> str:
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return (
-        f"{kind} has to be installed and at work, with an image {image()!r} that has Python "
-        f"{python} and the course's packages. In the course's folder: `{kind} build -t {image()} "
-        f"--build-arg PYTHON={python} -f attn_course/grading/Dockerfile .` (the environment's "
-        "ATTN_COURSE_IMAGE names another one)."
-    )
-
-
-def _run(command: Sequence[str]) -> str | None:
-    """What went wrong, None if nothing did."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return str(error)
-    return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else None
-
-
 @cache
 def _no_nested_namespaces() -> tuple[str, ...]:
     """Bubblewrap 0.8 and later can forbid namespaces within its own."""
     options = ("--unshare-user", "--disable-userns")
     command = ["bwrap", "--unshare-all", *options, *system_mounts(), "--", "/bin/true"]
-    return options if _run(command) is None else ()
+    return options if what_failed(command) is None else ()
 
 
 _started = count()

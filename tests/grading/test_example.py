@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading import command, sandbox
+from attn_course.grading import available, command
 from attn_course.grading.execute import execute
 from attn_course.grading.records import STATUSES, Settings
 from attn_course.grading.run import Job, grade
@@ -29,8 +29,8 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 def graded(submissions: Path, out: Path) -> list[dict[str, str]]:
     try:
-        sandbox.probe("bubblewrap")
-    except sandbox.SandboxError as error:
+        available.probe("bubblewrap")
+    except available.SandboxError as error:
         pytest.skip(str(error))
     grade(Job(submissions, out, jobs=2, settings=Settings(), seed=SEED), execute)
     return rows(out / "grades.csv")

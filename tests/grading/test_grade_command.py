@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from attn_course import cli
 from attn_course.grading import command, state
-from attn_course.grading.sandbox import SandboxError
+from attn_course.grading.available import SandboxError
 from grading.notebooks import encoded, solved, stub
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading import sandbox
+from attn_course.grading import available
+from attn_course.grading.available import SandboxError
 from attn_course.grading.edition import edition
 from attn_course.grading.kernel import Kernel, KernelGone, measure
 from attn_course.grading.processes import tree
-from attn_course.grading.sandbox import Limits, Sandbox, SandboxError
+from attn_course.grading.sandbox import Limits, Sandbox
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
 LOOK = """
@@ -110,7 +111,7 @@ def test_its_memory_and_its_processes_are_limited_for_root_too(seen):
 def test_a_missing_bubblewrap_is_told_with_the_remedy(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(SandboxError, match=r"bwrap is not installed.*--sandbox docker"):
-        sandbox.probe("bubblewrap")
+        available.probe("bubblewrap")
 
 
 def test_a_blocked_bubblewrap_is_told_with_the_remedy(monkeypatch, tmp_path):
@@ -118,8 +119,8 @@ def test_a_blocked_bubblewrap_is_told_with_the_remedy(monkeypatch, tmp_path):
     blocked.write_text("#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n")
     blocked.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    with pytest.raises(SandboxError, match=r"Permission denied.*AppArmor"):
-        sandbox.probe("bubblewrap")
+    with pytest.raises(SandboxError, match=r"(?s)Permission denied.*AppArmor"):
+        available.probe("bubblewrap")
 
 
 @pytest.mark.parametrize("kind", ["docker", "podman"])

@@ -1,0 +1,77 @@
+"""Which sandboxes can be used on this machine, and what to do about one that cannot."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from attn_course.grading.mounts import system_mounts
+
+CONTAINERS = ("docker", "podman")
+KINDS = ("bubblewrap", *CONTAINERS, "none")
+
+
+class SandboxError(RuntimeError):
+    """The sandbox cannot be used here; the text says why and what to do."""
+
+
+REMEDY = (
+    "Install it (`apt install bubblewrap`, `dnf install bubblewrap`). Where user namespaces are "
+    "off (Ubuntu 24.04: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or an AppArmor "
+    "profile for bwrap; inside Docker: `--security-opt seccomp=unconfined --cap-add SYS_ADMIN`), "
+    "and on macOS, use `--sandbox docker` or `--sandbox podman`; on Windows grade inside WSL. "
+    "`--sandbox none` runs students' code with all rights of your account, and every report says "
+    "so."
+)
+
+
+def probe(kind: str) -> None:
+    """See that a sandbox of this kind works here.
+
+    Raises:
+        SandboxError: if it does not, with the remedy.
+        ValueError: if there is no such kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"sandbox {kind!r} is none of {', '.join(KINDS)}")
+    if kind == "none":
+        return
+    program = "bwrap" if kind == "bubblewrap" else kind
+    remedy = REMEDY if kind == "bubblewrap" else _image_remedy(kind)
+    if shutil.which(program) is None:
+        raise SandboxError(f"{program} is not installed. {remedy}")
+    if kind == "bubblewrap":
+        command = ["bwrap", *("--unshare-all" if os.geteuid() else "--unshare-pid",)]
+        command += ["--die-with-parent", *system_mounts(), "--proc", "/proc", "--", "/bin/true"]
+    else:
+        command = [kind, "image", "inspect", image()]
+    done = what_failed(command)
+    if done is not None:
+        raise SandboxError(f"{kind} does not work here: {done}\n{remedy}")
+
+
+def image() -> str:
+    """The container image for Docker and Podman: any that has Python and the course's packages."""
+    return os.environ.get("ATTN_COURSE_IMAGE", "attn-course-grading")
+
+
+def _image_remedy(kind: str) -> str:
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return (
+        f"{kind} has to be installed and at work, with an image {image()!r} that has Python "
+        f"{python} and the course's packages. In the course's folder: `{kind} build -t {image()} "
+        f"--build-arg PYTHON={python} -f attn_course/grading/Dockerfile .` (the environment's "
+        "ATTN_COURSE_IMAGE names another one)."
+    )
+
+
+def what_failed(command: Sequence[str]) -> str | None:
+    """Run a command, and say what went wrong; None if nothing did."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    return (done.stderr.strip() or f"exit code {done.returncode}") if done.returncode else None
