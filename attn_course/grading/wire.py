@@ -13,7 +13,7 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -175,7 +175,7 @@ class _Decoder:
 
 
 def write_tensor(value: Tensor, standing: int | None = None) -> dict[str, Any]:
-    """A tensor as dtype, shape, bytes in base64, and how it stands to its graph."""
+    """A tensor as dtype, shape, bytes in base64, how it stands to its graph, strides if need be."""
     if standing is None:
         standing = PLAIN if not value.requires_grad else LEAF if value.is_leaf else NODE
     with beside_func(), torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
@@ -187,7 +187,8 @@ def write_tensor(value: Tensor, standing: int | None = None) -> dict[str, Any]:
         if plain.numel() > MAX_NUMBERS:
             raise WireError(f"a tensor of {plain.numel()} numbers, shape {tuple(plain.shape)}")
         if plain.device.type == "meta":
-            return {"T": [_NAMES.get(plain.dtype, "float32"), list(plain.shape), None, standing]}
+            name = _NAMES.get(plain.dtype, "float32")
+            return {"T": [name, list(plain.shape), None, standing, None]}
         if plain.is_quantized:
             plain = plain.dequantize()
         if plain.layout != torch.strided:
@@ -199,7 +200,18 @@ def write_tensor(value: Tensor, standing: int | None = None) -> dict[str, Any]:
         same = plain.view(torch.int16) if plain.dtype == torch.bfloat16 else plain
         raw = same.numpy().tobytes()
     data = base64.b64encode(raw).decode("ascii")
-    return {"T": [_NAMES[plain.dtype], list(plain.shape), data, standing]}
+    return {"T": [_NAMES[plain.dtype], list(plain.shape), data, standing, _strides(plain)]}
+
+
+def _strides(value: Tensor) -> list[int] | None:
+    """How it lies in memory, where that is not row by row: `view` works on some of them only."""
+    usual = value.is_contiguous() or _extent(value.shape, value.stride()) > MAX_NUMBERS
+    return None if usual else list(value.stride())
+
+
+def _extent(shape: Sequence[int], strides: Sequence[int]) -> int:
+    """The numbers from the first to the last in memory."""
+    return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True))
 
 
 def beside_func() -> contextlib.AbstractContextManager[Any]:
@@ -226,9 +238,9 @@ def read_tensor(content: Any) -> Tensor:
     Raises:
         WireError: if the fields do not describe a tensor within the limits.
     """
-    if not isinstance(content, list) or len(content) != 4:
-        raise WireError("no tensor: four fields are needed")
-    name, shape, data, standing = content
+    if not isinstance(content, list) or len(content) != 5:
+        raise WireError("no tensor: five fields are needed")
+    name, shape, data, standing, strides = content
     dtype = _dtype(name)
     if not isinstance(shape, list) or len(shape) > MAX_AXES:
         raise WireError("no tensor: its shape is no short list")
@@ -238,7 +250,7 @@ def read_tensor(content: Any) -> Tensor:
         raise WireError("no tensor: it stands nowhere in a graph")
     if data is None:
         return torch.empty(shape, dtype=dtype, device="meta")
-    value = _from_bytes(dtype, shape, data)
+    value = _laid_out(_from_bytes(dtype, shape, data), strides)
     wants = standing != PLAIN and (dtype.is_floating_point or dtype.is_complex)
     if wants:
         value.requires_grad_()
@@ -262,6 +274,25 @@ def _from_bytes(dtype: torch.dtype, shape: list[int], data: Any) -> Tensor:
         # any other byte than 0 and 1 would be a truth value that is neither
         return (torch.frombuffer(bytearray(raw), dtype=torch.uint8) != 0).reshape(shape)
     return torch.frombuffer(bytearray(raw), dtype=dtype).reshape(shape).clone()
+
+
+def _laid_out(value: Tensor, strides: Any) -> Tensor:
+    """The same numbers at these distances in memory; as they are, if some would overlap."""
+    if strides is None or not value.numel():
+        return value
+    if not isinstance(strides, list) or len(strides) != value.ndim:
+        raise WireError("no tensor: it has not a stride for each axis")
+    if not all(type(stride) is int and 0 <= stride <= MAX_NUMBERS for stride in strides):
+        raise WireError("no tensor: a stride is no natural number within the limits")
+    if _extent(value.shape, strides) > MAX_NUMBERS:
+        raise WireError(f"a tensor that takes the room of more than {MAX_NUMBERS} numbers")
+    # along an axis of stride 0 there is one number, seen again and again
+    once = value[tuple(slice(None if stride else 1) for stride in strides)]
+    try:
+        laid = torch.empty_strided(once.shape, strides, dtype=value.dtype).copy_(once)
+    except RuntimeError:
+        return value
+    return laid.expand(value.shape)
 
 
 def _dtype(name: Any) -> torch.dtype:

@@ -33,8 +33,14 @@ def test_tensors_come_back_as_they_were(dtype, shape):
 def test_special_numbers_and_layouts_come_back():
     odd = torch.tensor([math.nan, math.inf, -math.inf, -0.0])
     assert torch.equal(back(odd).view(torch.int32), odd.view(torch.int32))
-    for value in (torch.arange(6.0).reshape(2, 3).T, torch.ones(1).expand(3, 4), torch.eye(3)[::2]):
+    whole = torch.arange(24.0).reshape(2, 3, 4)
+    sliced = (whole.transpose(1, 2), whole[..., 1:3], whole[:, ::2], torch.ones(2, 1).expand(2, 4))
+    for value in (*sliced, sliced[0].bool(), torch.zeros(3, 0, 2).transpose(0, 2)):
         assert torch.equal(back(value), value)
+        assert back(value).is_contiguous() == value.is_contiguous()
+        assert back(value).stride() == value.stride() or not value.numel()
+    windows = torch.arange(5.0).unfold(0, 3, 1)  # the numbers of one are those of another
+    assert torch.equal(back(windows), windows)
     assert torch.equal(back(torch.eye(3).to_sparse()), torch.eye(3))
     assert back(torch.empty(2, 3, device="meta")).device.type == "meta"
 
@@ -70,18 +76,24 @@ def test_numbers_of_numpy_are_numbers():
 @pytest.mark.parametrize(
     "content",
     [
-        ["float32", [2**40, 2**40], "AAAA", 0],
-        ["float32", [-1], "", 0],
-        ["float32", [1.0], "AAAAAA==", 0],
-        ["float32", [True], "AAAAAA==", 0],
-        ["float32", [2], "AAAAAA==", 0],
-        ["float32", [1], "!!!!", 0],
-        ["float32", [1], 5, 0],
-        ["float32", [1], "AAAAAA==", 7],
-        ["float32", [1] * 100, "AAAAAA==", 0],
-        ["object", [1], "AAAAAA==", 0],
-        [["float32"], [1], "AAAAAA==", 0],
-        ["float32", 1, "AAAAAA==", 0],
+        ["float32", [2**40, 2**40], "AAAA", 0, None],
+        ["float32", [-1], "", 0, None],
+        ["float32", [1.0], "AAAAAA==", 0, None],
+        ["float32", [True], "AAAAAA==", 0, None],
+        ["float32", [2], "AAAAAA==", 0, None],
+        ["float32", [1], "!!!!", 0, None],
+        ["float32", [1], 5, 0, None],
+        ["float32", [1], "AAAAAA==", 7, None],
+        ["float32", [1] * 100, "AAAAAA==", 0, None],
+        ["object", [1], "AAAAAA==", 0, None],
+        [["float32"], [1], "AAAAAA==", 0, None],
+        ["float32", 1, "AAAAAA==", 0, None],
+        ["float32", [1], "AAAAAA==", 0],
+        ["float32", [1], "AAAAAA==", 0, [1, 1]],
+        ["float32", [1], "AAAAAA==", 0, [-1]],
+        ["float32", [1], "AAAAAA==", 0, [2**40]],
+        ["float32", [2], "AAAAAAAAAAA=", 0, [wire.MAX_NUMBERS]],
+        ["float32", [1], "AAAAAA==", 0, "1"],
         ["float32"],
         None,
     ],
@@ -92,7 +104,7 @@ def test_what_is_no_tensor_is_refused(content):
 
 
 def test_truth_values_are_true_or_false_whatever_the_byte():
-    value = wire.decode({"T": ["bool", [3], "AgD/", 0]}, refuse)
+    value = wire.decode({"T": ["bool", [3], "AgD/", 0, None]}, refuse)
     assert value.tolist() == [True, False, True]
     assert (value == torch.tensor([True, False, True])).all()
 
