@@ -49,7 +49,7 @@ export function compute(state) {
   return {
     ...numbers,
     weight_bytes: num_heads * n * n * BYTES,
-    weights: attended(tensors, num_heads, causal).weights,
+    weights: attended(state).weights,
     change: changed(tensors, num_heads, causal, off),
     // a wide output takes longer than all the rest, and only its table needs all of it
     get output() {
@@ -73,12 +73,13 @@ function tensorsOf(tensors) {
 }
 
 // out[o] += Σ_d row[d] matrix[d, o]; the matrix begins at `start`, a row of it is `stride` long.
-// Four d at a time: with one, each sum would wait for the one before it.
+// Four d at a time: with one, each sum would wait for the one before it. Plain constants, for
+// a list taken apart at each step costs more than the arithmetic.
 function addProduct(out, row, matrix, start, stride) {
   let [d, p] = [0, start];
   for (; d + 3 < row.length; d += 4, p += 4 * stride) {
-    const [q, r, s] = [p + stride, p + 2 * stride, p + 3 * stride];
-    const [a, b, c, e] = [row[d], row[d + 1], row[d + 2], row[d + 3]];
+    const q = p + stride, r = q + stride, s = r + stride;
+    const a = row[d], b = row[d + 1], c = row[d + 2], e = row[d + 3];
     for (let o = 0; o < out.length; o++) {
       out[o] += a * matrix[p + o] + b * matrix[q + o] + c * matrix[r + o] + e * matrix[s + o];
     }
@@ -88,71 +89,119 @@ function addProduct(out, row, matrix, start, stride) {
   }
 }
 
+// The same for two rows at once, or for one that is left: what is read of the matrix serves both.
+function addProducts([out, next], [row, below], matrix, start, stride) {
+  let [d, p] = [0, start];
+  for (; next && d + 3 < row.length; d += 4, p += 4 * stride) {
+    const q = p + stride, r = q + stride, s = r + stride;
+    const a = row[d], b = row[d + 1], c = row[d + 2], e = row[d + 3];
+    const f = below[d], g = below[d + 1], h = below[d + 2], k = below[d + 3];
+    for (let o = 0; o < out.length; o++) {
+      const x = matrix[p + o], y = matrix[q + o], z = matrix[r + o], w = matrix[s + o];
+      out[o] += a * x + b * y + c * z + e * w;
+      next[o] += f * x + g * y + h * z + k * w;
+    }
+  }
+  addProduct(out, row.subarray(d), matrix, p, stride);
+  if (next) addProduct(next, below.subarray(d), matrix, p, stride);
+}
+
+const pairs = (count) =>
+  Array.from({ length: Math.ceil(count / 2) }, (_, k) => (2 * k + 1 < count ? [2 * k, 2 * k + 1] : [2 * k]));
+
+/** `make` for tensors, a head count and causal or not, which makes each once as long as the tensors stay. */
+function once(make) {
+  const made = new WeakMap();
+  return ({ tensors, num_heads, causal }) => {
+    if (!made.has(tensors)) made.set(tensors, {});
+    return (made.get(tensors)[`${num_heads} ${causal}`] ??= make(tensors, num_heads, causal));
+  };
+}
+
 // The weights (h, i, j), and the weighted values of all heads side by side, (n, d_model).
-const attended = kept((tensors, num_heads, causal) => {
+const attended = once((tensors, num_heads, causal) => {
   const { query, keys, value } = tensorsOf(tensors);
   const [n, width] = tensors.query.shape;
   const d_k = width / num_heads;
   const all = new Float64Array(num_heads * n * n);
   const merged = new Float64Array(n * width);
-  const weights = Array.from({ length: num_heads }, (_, head) =>
-    Array.from({ length: n }, (_, i) => {
-      const features = [i * width + head * d_k, i * width + (head + 1) * d_k];
-      const row = all.subarray((head * n + i) * n, (head * n + i + 1) * n);
-      const seen = causal ? row.subarray(0, i + 1) : row;
-      addProduct(seen, query.subarray(...features), keys, head * d_k * n, n);
-      for (let j = 0; j < seen.length; j++) seen[j] /= Math.sqrt(d_k);
-      softmaxInPlace(seen);
-      addProduct(merged.subarray(...features), row, value, head * d_k, width);
-      return row;
-    }));
+  const features = (matrix, head, i) => matrix.subarray(i * width + head * d_k, i * width + (head + 1) * d_k);
+  const weights = Array.from({ length: num_heads }, (_, head) => pairs(n).flatMap((pair) => {
+    const rows = pair.map((i) => all.subarray((head * n + i) * n, (head * n + i + 1) * n));
+    addProducts(rows, pair.map((i) => features(query, head, i)), keys, head * d_k * n, n);
+    rows.forEach((row, k) => weigh(row, Math.sqrt(d_k), causal ? pair[k] + 1 : n));
+    addProducts(pair.map((i) => features(merged, head, i)), rows, value, head * d_k, width);
+    return rows;
+  }));
   return { weights, merged };
 });
 
-// (n, columns): what W_o makes of these heads' features, its first columns, on top of `bias`.
-function mix({ tensors, num_heads, causal }, heads, columns, bias) {
-  const { merged } = attended(tensors, num_heads, causal);
+// Scores to weights of the first `seen` keys, in their place.
+function weigh(row, root, seen) {
+  for (let j = 0; j < seen; j++) row[j] /= root;
+  softmaxInPlace(row.subarray(0, seen));
+  row.fill(0, seen);
+}
+
+// (n, columns): what W_o makes of these heads' features, its first columns.
+function mix(state, heads, columns) {
+  const { tensors, num_heads } = state;
+  const { merged } = attended(state);
   const [n, width] = tensors.query.shape;
   const { W_o } = tensorsOf(tensors);
   const d_k = width / num_heads;
-  return Array.from({ length: n }, (_, i) => {
-    const out = bias ? bias.slice(0, columns) : new Float64Array(columns);
-    for (const head of heads) {
-      const features = merged.subarray(i * width + head * d_k, i * width + (head + 1) * d_k);
-      addProduct(out, features, W_o, head * d_k * width, width);
+  const out = Array.from({ length: n }, () => new Float64Array(columns));
+  for (const head of heads) {
+    for (const pair of pairs(n)) {
+      const features = pair.map((i) => merged.subarray(i * width + head * d_k, i * width + (head + 1) * d_k));
+      addProducts(pair.map((i) => out[i]), features, W_o, head * d_k * width, width);
     }
-    return out;
-  });
+  }
+  return out;
 }
 
 const headsOf = ({ num_heads }) => Array.from({ length: num_heads }, (_, head) => head);
+const present = ({ off, num_heads }) => [...new Set(off)].filter((head) => head < num_heads).sort((a, b) => a - b);
+const remaining = (state) => headsOf(state).filter((head) => !state.off.includes(head));
+
+const combined = (one, other, combine) => one.map((row, i) => row.map((part, o) => combine(part, other[i][o])));
+const plus = (a, b) => a + b;
+const minus = (a, b) => a - b;
+const size = (vector) => Math.sqrt(vector.reduce((sum, part) => sum + part * part, 0));
 
 // A head that is off adds nothing, the bias stays.
 function outputOf(state, columns) {
-  const on = headsOf(state).filter((head) => !state.off.includes(head));
-  return mix(state, on, columns, tensorsOf(state.tensors).b_o);
+  const { b_o } = tensorsOf(state.tensors);
+  return mix(state, remaining(state), columns).map((row) => row.map((part, o) => part + b_o[o]));
 }
 
-const size = (vector) => Math.sqrt(vector.reduce((sum, part) => sum + part * part, 0));
-
-// The length of the whole output at each token, which no switch of a head changes.
-const lengths = kept((tensors, num_heads, causal) => {
-  const state = { tensors, num_heads, causal };
-  return mix(state, headsOf(state), tensors.query.shape[1], tensorsOf(tensors).b_o).map(size);
-});
+// What all heads together add, and how long that is with the bias: no switch of a head changes it.
+const whole = once(() => ({ sums: null, lengths: null }));
 
 // How long what the heads that are off would add is, as a share of the whole output.
 const changed = kept((tensors, num_heads, causal, off) => {
   const state = { tensors, num_heads, causal, off };
   if (!present(state).length) return new Float64Array(tensors.query.shape[0]);
-  const all = lengths(tensors, num_heads, causal);
-  return mix(state, present(state), tensors.query.shape[1], null).map((lost, i) => size(lost) / all[i]);
+  const lost = lostIn(state);
+  const { lengths } = whole(state);
+  return lost.map((row, i) => size(row) / lengths[i]);
 });
+
+function lostIn(state) {
+  const all = whole(state);
+  const [off, on] = [present(state), remaining(state)];
+  const mixed = (heads) => mix(state, heads, state.tensors.query.shape[1]);
+  if (all.sums) return off.length <= on.length ? mixed(off) : combined(all.sums, mixed(on), minus);
+  const lost = mixed(off);
+  const { b_o } = tensorsOf(state.tensors);
+  all.sums = combined(lost, mixed(on), plus);
+  all.lengths = all.sums.map((row) => size(row.map((part, o) => part + b_o[o])));
+  return lost;
+}
 
 // -- in words ---------------------------------------------------------------------------
 
-const whole = (count) => Math.round(count).toLocaleString("en-US");
-const present = ({ off, num_heads }) => off.filter((head) => head < num_heads).sort((a, b) => a - b);
+const grouped = (count) => Math.round(count).toLocaleString("en-US");
 const chosen = ({ head, num_heads }) => Math.min(head, num_heads - 1);
 const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
@@ -163,7 +212,7 @@ export function describe(numbers, state, t) {
   const head = chosen(state);
   const [i, j] = largest(numbers.weights[head]);
   const said = t("described", {
-    num_heads, d_k, d_model, parameters: whole(parameters), head,
+    num_heads, d_k, d_model, parameters: grouped(parameters), head,
     weight: show(numbers.weights[head][i][j], 2), from_token: cut(tokens[i]), to_token: cut(tokens[j]),
   });
   const off = present(state);
@@ -181,7 +230,7 @@ function longestDescription({ divisors, parameters }, { d_model, tokens }, t) {
   const longer = (best, text) => (text.length > best.length ? text : best);
   const [word, num_heads] = [cut(tokens.reduce(longer)), d_model];
   const said = t("described", {
-    num_heads, d_k: d_model, d_model, parameters: whole(parameters), head: d_model, weight: 0.123,
+    num_heads, d_k: d_model, d_model, parameters: grouped(parameters), head: d_model, weight: 0.123,
     from_token: word, to_token: word,
   });
   const off = t("described_off", { off: Array(FEW).fill(d_model).join(", "), percent: 0.123 });
@@ -297,10 +346,10 @@ function bill(ui) {
     titles[2].textContent = ui.t("these_heads", { num_heads });
     // as wide as the largest of all counts makes them, so that no count moves the page
     const { n, parameters, multiply_adds } = numbers;
-    const most = [parameters, multiply_adds, d_model * n * n * BYTES].map((count) => whole(count).length);
+    const most = [parameters, multiply_adds, d_model * n * n * BYTES].map((count) => grouped(count).length);
     for (const title of titles.slice(1)) title.style.minWidth = `calc(${Math.max(...most)}ch + 1.2em)`;
     costs(numbers).forEach(([, both], k) => both.forEach((count, at) => {
-      lines[k][at].textContent = Number.isNaN(count) ? "–" : whole(count);
+      lines[k][at].textContent = Number.isNaN(count) ? "–" : grouped(count);
     }));
   }];
 }

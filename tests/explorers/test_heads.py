@@ -70,6 +70,31 @@ def test_nan_and_infinities_come_out_alike(computed, value):
     close(computed(widget), numbers)
 
 
+STEP = """async (changes) => {
+    const [view] = attnCourseViews;
+    for (const [name, value] of Object.entries(changes)) view.model.set(name, value);
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const plain = (rows) => Array.from(rows, (row) => Array.from(row));
+    return { change: Array.from(view.numbers.change), output: plain(view.numbers.output) };
+}"""
+STEPS = [
+    {"off": [0]}, {"off": [0, 2]}, {"off": [1, 1]}, {"num_heads": 6}, {"off": [0, 1, 2, 3, 5]},
+    {"causal": True}, {"num_heads": 3}, {"off": [2]}, {"causal": False}, {"num_heads": 2},
+    {"off": [0]}, {"off": [1]},
+]  # fmt: skip
+
+
+# kills: what was kept of another head count, another mask or other heads that were off
+def test_the_numbers_are_right_after_any_steps(opened):
+    widget = HeadsExplorer(*drawn(12, 3, 7))
+    view = opened(widget)
+    for step in STEPS:
+        for name, value in step.items():
+            setattr(widget, name, value)
+        got, expected = view.page.evaluate(STEP, step), widget.numbers()
+        close(got, {name: expected[name] for name in got})
+
+
 @pytest.mark.parametrize("causal", [False, True])
 def test_it_shows_what_the_module_does(causal):
     module, x = drawn(12, 3, 5)
