@@ -478,11 +478,20 @@ function tableButton(ui) {
   const fill = () => {
     if (!known) all.hidden = !read().length; // a question has no numbers
     known = true;
-    if (!place.hidden) fillTables(place, read());
+    if (!place.hidden) fillTables(place, read().map((table) => shortened(table, ui.t)));
   };
   ui.follow(fill);
   all.append(button, save, place);
   return all;
+}
+
+const MOST_CELLS = 2500; // of a table in the page: more take longer than a step may
+
+function shortened(table, t) {
+  const { title, columns, rows } = table;
+  const shown = Math.max(1, Math.floor(MOST_CELLS / columns.length));
+  if (rows.length <= shown) return table;
+  return { columns, rows: rows.slice(0, shown), title: t("cut_table", { title, shown, rows: rows.length }) };
 }
 
 // The frames stay, with their scroll and the focus that one of them may have.

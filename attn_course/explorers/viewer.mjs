@@ -5,7 +5,6 @@ import { Plot } from "./charts.mjs";
 import { Mosaic, TokenMap, headAt, headEntropies, mapsOf, token, weightsOf } from "./attention_maps.mjs";
 
 const PANES = ["", "beside_"]; // a prefix of names: the sentence, and the one beside it
-const MANY_CELLS = 1024; // more of them make no table that anybody reads
 
 const panesOf = ({ beside }) => (beside === null ? PANES.slice(0, 1) : PANES);
 
@@ -127,7 +126,7 @@ export function tables(numbers, state, t) {
       every,
       bars("attends", group.rows, row, group.columns, "key_axis"),
       bars("attended", group.columns, column, group.rows, "query_axis"),
-      ...(group.rows.length * group.columns.length > MANY_CELLS ? [] : [whole]),
+      whole,
     ];
   });
 }

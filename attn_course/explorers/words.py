@@ -40,6 +40,7 @@ WORDS: dict[str, dict[str, str]] = {
         "language": "en",
         "table": "Table",
         "csv": "Save as CSV",
+        "cut_table": "{title}: the first {shown} of {rows} rows, all are in the CSV",
         "map_label": "{name}: map of {rows} {rows:row|rows} by {columns} {columns:column|columns}.",
         "cell": "Row {row}, column {column}: {value}.",
         "hidden_cell": "hidden by the mask",

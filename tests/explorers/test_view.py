@@ -54,6 +54,20 @@ def test_the_frame_of_a_table_keeps_the_focus(opened):
     assert view.focused == "softmax of the first query, d_k = 8"
 
 
+# kills: a table that takes seconds to open, and a file that lacks what the page leaves out
+def test_of_a_long_table_the_page_shows_the_start_and_the_file_has_all(opened):
+    view = opened(AttentionViewer(torch.eye(100)[None, None]))
+    rows = view.table()
+    titles = view.page.locator(".tables caption").all_inner_texts()
+    assert titles[-1].endswith("layer 0, head 0: the first 24 of 100 rows, all are in the CSV")
+    assert len(rows) == 2 + 101 + 101 + 25
+    with view.page.expect_download() as download:
+        view.root.get_by_role("button", name="Save as CSV").click()
+    saved = download.value.path().read_text(encoding="utf-8-sig").splitlines()
+    title = next(k for k, line in enumerate(saved) if line.endswith(': layer 0, head 0"'))
+    assert saved[title + 101].startswith("“99” (99),0,0,")
+
+
 # kills: keys that go to the notebook, as its commands, when a control switches itself off
 def test_a_control_that_switches_itself_off_leaves_the_focus_in_the_view(opened):
     view = opened(MaskExplorer(painted=[[0, 1, True]]))
