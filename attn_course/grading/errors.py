@@ -20,8 +20,27 @@ def describe_error(error: BaseException) -> dict[str, Any]:
         text = str(error)[:TEXT_LIMIT]
     except Exception:
         text = ""
-    bases = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
-    return {"op": "raise", "kind": type(error).__name__[:100], "bases": bases, "text": text}
+    return {"op": "raise", **_described(type(error)), "text": text}
+
+
+def write_error(value: Any) -> dict[str, Any] | None:
+    """An error that is no more than a value, or a class of errors, as data; None for all else."""
+    if isinstance(value, BaseException):
+        return {"error": describe_error(value)}
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return {"error": {**_described(value), "class": True}}
+    return None
+
+
+def read_error(data: dict[str, Any]) -> Any:
+    """What `write_error` wrote."""
+    made = _made(data)
+    return type(made) if data.get("class") is True else made
+
+
+def _described(kind: type[BaseException]) -> dict[str, Any]:
+    bases = [base.__name__ for base in kind.__mro__ if base.__module__ == "builtins"]
+    return {"kind": kind.__name__[:100], "bases": bases}
 
 
 _PLAIN_ERRORS = tuple(
@@ -35,17 +54,21 @@ _PLAIN_ERRORS = tuple(
 
 def raise_remote(answer: dict[str, Any]) -> None:
     """Raise here what was raised over there: an error of the same name, base and text."""
+    error = _made(answer)
+    line = answer.get("line")
+    if isinstance(line, str) and line:
+        _raise_at(error, line[:200], own=answer.get("own") is True)
+    raise error
+
+
+def _made(answer: dict[str, Any]) -> Exception:
     kind, text, bases = (answer.get(name) for name in ("kind", "text", "bases"))
     known = [b for b in bases if b in _PLAIN_ERRORS] if isinstance(bases, list) else []
     base = getattr(builtins, known[0]) if known else Exception
     message = text[:TEXT_LIMIT] if isinstance(text, str) else ""
     title = kind[:100] if isinstance(kind, str) and kind.isidentifier() else "Exception"
     made: Any = type(title, (base,), {"__str__": lambda _: message})
-    error = made(message)
-    line = answer.get("line")
-    if isinstance(line, str) and line:
-        _raise_at(error, line[:200], own=answer.get("own") is True)
-    raise error
+    return made(message)
 
 
 def _raise_at(error: BaseException, line: str, *, own: bool) -> None:

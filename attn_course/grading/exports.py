@@ -13,6 +13,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from . import forms, wire
+from .errors import read_error, write_error
 from .shared import SharedModules, named_tensors
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ class Exchange:
             return own
         if id(value) in self._keys:
             return {"R": self._keys[id(value)]}
+        error = write_error(value)
+        if error is not None:
+            return error
         if type(value) in _CONTAINERS:  # it is built over there, of stand-ins
             parts = dict(value.named_children())
             return {"parts": self.encode(parts), "kind": type(value).__name__}
@@ -105,6 +109,8 @@ class Exchange:
     def _import(self, data: dict[str, Any]) -> Any:
         if isinstance(data.get("o"), str):
             return type(data["o"][:60] or "object", (Opaque,), {})()
+        if isinstance(data.get("error"), dict):
+            return read_error(data["error"])
         if "parts" in data:
             return self._container(data)
         key = data.get("R")

@@ -39,6 +39,14 @@ def test_a_part_under_two_names_is_one_part_at_the_other_end():
     assert len(list(model.parameters())) == 4
 
 
+@pytest.mark.parametrize("returned", [ValueError("two numbers"), ValueError])
+def test_an_error_that_is_returned_is_an_error_at_the_other_end(returned):
+    found = remote(lambda: returned)()
+    kind = found if isinstance(returned, type) else type(found)
+    assert issubclass(kind, ValueError)
+    assert str(found) == str(returned) or found is kind
+
+
 @pytest.mark.parametrize("levels", [3, 30])
 def test_parts_without_number_are_refused(levels):
     paths = [".".join(["a"] * k) for k in range(1, levels + 1)]
