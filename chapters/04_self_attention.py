@@ -206,9 +206,9 @@ for seed in range(3):
     for name, layer in zip(faded, layers):
         faded[name].append(gradient_by_distance(layer, inputs))
 for name, runs in faded.items():
-    share = torch.stack([run[63] / run[1] for run in runs]).max()
-    print(f"{name}: at distance 63, {'more' if share > 0.3 else 'less'} than a third of the gradient "
-          f"at distance 1, and {'more' if share > 1e-9 else 'less'} than a billionth")
+    share = [float(run[63] / run[1]) for run in runs]
+    told = "over a third" if min(share) > 1 / 3 else "under a billionth" if max(share) < 1e-9 else "mixed"
+    print(f"{name:17}: gradient at distance 63 in parts of that at distance 1: {told}, three runs")
 
 # %%
 line_plot(
@@ -310,13 +310,13 @@ for name, layer in layers.items():
 # Behind one layer of self-attention, without positions or a mask, you take the mean over all tokens and
 # a linear layer, to say who bites whom. What can be learnt?
 #
-# - [ ] All of it, with enough data
+# - [ ] Everything, with enough data
 #   For both sentences the linear layer gets the same vector. No weights can give two answers to it.
-# - [ ] It, if d_model is large enough
+# - [ ] Everything, if d_model is large enough
 #   The width does not come into the proof.
 # - [x] Nothing about who bites whom
 #   Shuffled tokens give shuffled outputs, and their mean is the same. Both sentences are one to it.
-# - [ ] It, with a second layer
+# - [ ] Something, with a second layer
 #   A second layer is equivariant too, and so is one after the other.
 
 # %% [markdown]
@@ -451,7 +451,7 @@ for name, of_rule in runs.items():
 
 # %% [markdown]
 # **What was seen.** The model with the worst loss writes best. The others have learnt to copy from the
-# right, and a little of the rule at the side: how much is a matter of the seed.
+# right. A little of the rule they have picked up on the side: how much differs from seed to seed.
 #
 # **A floor is rarely known.** For real text nobody can say how well it can be predicted. Then a leak is
 # found by a test that asks for causality itself: *change what comes later, and nothing earlier may
@@ -617,9 +617,9 @@ MaskExplorer(n_query=2, n_key=5)
 # %% [markdown] prediction="is-causal"
 # Two queries, five keys. Does `is_causal=True` give the same as `causal_mask(2, 5)`?
 #
-# - Yes
-# - No: it aligns the mask at its top left, so that the first query sees the first key only.
-# - No: it raises an error.
+# - Yes: the two masks are the same, whatever the sizes.
+# - No: under the switch the first query sees one key only.
+# - No: the switch raises an error for unequal sizes.
 
 # %%
 torch.manual_seed(0)

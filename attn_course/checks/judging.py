@@ -7,73 +7,46 @@ reference's. The two meet only in plain data, so they may live in different proc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from time import monotonic
 from typing import Any
 
 import torch
 
-from attn_course.checks import compare
-from attn_course.checks.compare import SHOWN_NUMBERS, Expected, describe
+from attn_course.checks.compare import SHOWN_NUMBERS, describe
 from attn_course.checks.exercise import (
-    Answer,
     Case,
     Diagnosis,
     Exercise,
-    Mistake,
     Output,
     Seen,
-    as_float64,
     call_stage,
-    positional_names,
     tensors_in,
 )
+from attn_course.checks.findings import (
+    Finding,
+    comparable,
+    examined,
+    input_names,
+    observe,
+    same_outcome,
+)
+from attn_course.checks.naming import known_mistake
 from attn_course.checks.report import Report
-from attn_course.checks.runner import TIME_LIMIT, Failure, Outcome, copy_of, detached, run
+from attn_course.checks.runner import Outcome, copy_of, detached
 
-TOTAL_LIMIT = 30.0
-"""Seconds of wall-clock time for all calls of one answer together."""
-
-
-def observe(answer: Answer, cases: Sequence[Case]) -> list[Outcome]:
-    """Call `answer` on each case, and on the first one again; stop at the time limit."""
-    return list(_outcomes(answer, [*cases, *cases[:1]]))
-
-
-def _outcomes(answer: Answer, cases: Sequence[Case]) -> Iterator[Outcome]:
-    """Call `answer` on each case as it is asked for; stop at the time limit."""
-    end = monotonic() + TOTAL_LIMIT
-    for case in cases:
-        args = copy_of(case.args)
-        seconds = max(0.1, min(TIME_LIMIT, end - monotonic()))
-        outcome = run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, seconds)
-        yield outcome
-        failure = outcome.failure
-        if failure and (failure.timed_out or failure.unwritten):
-            break
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One case with what the answer did there and what is wrong with it (None: nothing)."""
-
-    case: Case
-    outcome: Outcome
-    expected: Any
-    problem: str | None
+__all__ = ["judge", "observe"]
 
 
 def judge(exercise: Exercise, cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Report:
     """The report on an answer, from its outcomes on the cases and on the first one again."""
     findings = [
-        _examine(exercise, case, outcome) for case, outcome in zip(cases, outcomes, strict=False)
+        examined(exercise, case, outcome) for case, outcome in zip(cases, outcomes, strict=False)
     ]
     stages = _stages_passed(exercise, findings)
     wrong = [f for f in findings if f.problem and not f.case.stage.remark]
     if wrong:
         mistake, message = _explain(exercise, findings, wrong)
         return Report(exercise.name, False, mistake, message, stages=stages)
-    if not _same_outcome(outcomes[0], outcomes[-1], cases[0].dtype):
+    if not same_outcome(outcomes[0], outcomes[-1], cases[0].dtype):
         message = (
             "The same inputs gave another result the second time: "
             "the function keeps or changes something outside itself between two calls."
@@ -81,44 +54,6 @@ def judge(exercise: Exercise, cases: Sequence[Case], outcomes: Sequence[Outcome]
         return Report(exercise.name, False, None, message, stages=stages)
     done = f"Right on all {len(findings)} probes ({', '.join(name for name, _ in stages)})."
     return Report(exercise.name, True, None, done, tuple(_remarks(exercise, findings)), stages)
-
-
-def _examine(exercise: Exercise, case: Case, outcome: Outcome) -> Finding:
-    exact = as_float64(copy_of(case.args))
-    expected = detached(call_stage(case.stage, exercise.reference, exact))
-    if outcome.failure:
-        return Finding(case, outcome, expected, _failure_problem(outcome.failure))
-    if outcome.altered:
-        names = _input_names(exercise, case)
-        altered = ", ".join(f"`{names[k]}`" for k in outcome.altered)
-        return Finding(case, outcome, expected, f"the input {altered} is altered in place")
-    wanted = case.stage.outputs or exercise.outputs
-    return Finding(case, outcome, expected, _value_problem(outcome.value, wanted, expected, case))
-
-
-def _value_problem(
-    actual: Any, wanted: tuple[Output, ...], expected: Any, case: Case
-) -> str | None:
-    if len(wanted) == 1:
-        actual, expected = (actual,), (expected,)
-    elif not isinstance(actual, tuple) or len(actual) != len(wanted):
-        names = ", ".join(output.name for output in wanted)
-        return f"it must return ({names}), got {describe(actual)}" + (
-            ": is there a `return`?" if actual is None else ""
-        )
-    for output, value, target in zip(wanted, actual, expected, strict=True):
-        aim = Expected(f"`{output.name}`", tuple(output.axes.split()), target)
-        problem = compare.problem(value, aim, case.dtype)
-        if problem:
-            return problem
-    return None
-
-
-def _failure_problem(failure: Failure) -> str:
-    if failure.timed_out:
-        return f"it did not end within its time limit ({failure.text}): is there an endless loop?"
-    where = f" at `{failure.line}`" if failure.line else ""
-    return f"it raised {failure.kind}: {failure.text or '(no text)'}{where}"
 
 
 def _explain(
@@ -134,7 +69,7 @@ def _explain(
         return None, _in_words(exercise, first)
     stage = first.case.stage
     of_stage = [f for f in wrong if f.case.stage is stage]
-    mistake, everywhere = _known_mistake(exercise, findings, wrong)
+    mistake, everywhere = known_mistake(exercise, findings, wrong)
     if mistake:
         # a mistake that explains this stage only does not explain the numbers of another
         shown = _most_telling(wrong if everywhere else of_stage)
@@ -146,7 +81,7 @@ def _explain(
     told = _in_words(exercise, shown)
     # an error, a wrong type, an altered input speaks for itself; the stage's words are about
     # wrong numbers
-    wrong_numbers = _comparable(shown) and not shown.outcome.altered
+    wrong_numbers = comparable(shown) and not shown.outcome.altered
     return None, f"{stage.message}\n{told}" if wrong_numbers else told
 
 
@@ -159,14 +94,14 @@ def _most_telling(findings: Sequence[Finding]) -> Finding:
     def rank(finding: Finding) -> tuple[bool, bool, int]:
         size = finding.case.size
         derived = finding.case.stage.outputs is not None
-        return derived, not (_comparable(finding) and size <= SHOWN_NUMBERS), size
+        return derived, not (comparable(finding) and size <= SHOWN_NUMBERS), size
 
     return min(findings, key=rank)
 
 
 def _diagnosis(of_stage: Sequence[Finding]) -> Diagnosis | None:
     diagnose = of_stage[0].case.stage.diagnose
-    numbers = [f for f in of_stage if _comparable(f) and not f.outcome.altered]
+    numbers = [f for f in of_stage if comparable(f) and not f.outcome.altered]
     seen = [Seen(f.case.args, f.outcome.value, f.expected) for f in numbers]
     try:
         return diagnose(seen) if diagnose and seen else None
@@ -174,76 +109,9 @@ def _diagnosis(of_stage: Sequence[Finding]) -> Diagnosis | None:
         return None  # numbers that nobody foresaw: the stage's own words are left
 
 
-def _comparable(finding: Finding) -> bool:
-    """Whether the answer's value has the reference's form, so that a diagnosis may read it."""
-
-    def alike(actual: Any, expected: Any) -> bool:
-        if isinstance(expected, tuple):
-            same_length = isinstance(actual, tuple) and len(actual) == len(expected)
-            return same_length and all(map(alike, actual, expected))
-        if isinstance(expected, torch.Tensor):
-            if not isinstance(actual, torch.Tensor) or actual.shape != expected.shape:
-                return False
-            dtype = finding.case.dtype
-            return actual.device == expected.device and not compare.wrong_dtype(
-                actual, expected, dtype
-            )
-        return type(actual) is type(expected)
-
-    return finding.outcome.failure is None and alike(finding.outcome.value, finding.expected)
-
-
-def _known_mistake(
-    exercise: Exercise, findings: Sequence[Finding], wrong: Sequence[Finding]
-) -> tuple[Mistake | None, bool]:
-    """The mistake that does what the answer does on the first bad stage, and whether it does so
-    on all other probes too, which is preferred.
-    """
-    findings = [f for f in findings if not f.case.stage.remark]
-    stage = wrong[0].case.stage
-    with_value = any(f.outcome.failure is None for f in wrong if f.case.stage is stage)
-    # RuntimeError on every probe is no fingerprint: then the error's text must agree too
-    always = all(finding.outcome.failure for finding in findings)
-    on_stage = [finding for finding in findings if finding.case.stage is stage]
-    elsewhere = [finding for finding in findings if finding.case.stage is not stage]
-    best, most = None, -1
-    for mistake, version in ((m, v) for m in exercise.mistakes for v in m.versions):
-        # most mistakes differ on this stage already, and need not be run on the other probes
-        if all(_agreements(version, on_stage, text=always)):
-            agrees = list(_agreements(version, elsewhere, text=always))
-            if all(agrees):
-                return mistake, True
-            if with_value and sum(agrees) > most:
-                best, most = mistake, sum(agrees)
-    return best, False
-
-
-def _agreements(answer: Answer, findings: Sequence[Finding], *, text: bool) -> Iterator[bool]:
-    """Case by case, whether a known mistake does what the learner's answer did."""
-    # one after the other: most mistakes differ on the first case already
-    outcomes = _outcomes(answer, [finding.case for finding in findings])
-    for finding in findings:
-        outcome = next(outcomes, None)
-        yield (
-            outcome is not None
-            and _same_outcome(outcome, finding.outcome, finding.case.dtype)
-            and (not text or _same_text(outcome, finding.outcome))
-        )
-
-
-def _same_outcome(one: Outcome, other: Outcome, dtype: torch.dtype) -> bool:
-    if one.failure or other.failure:
-        return bool(one.failure and other.failure and one.failure.kind == other.failure.kind)
-    return one.altered == other.altered and compare.same(one.value, other.value, dtype)
-
-
-def _same_text(one: Outcome, other: Outcome) -> bool:
-    return bool(one.failure and other.failure and one.failure.text == other.failure.text)
-
-
 def _in_words(exercise: Exercise, finding: Finding) -> str:
     """The inputs, small ones in numbers, and what is wrong there."""
-    names = _input_names(exercise, finding.case)
+    names = input_names(exercise, finding.case)
     small = finding.case.size <= SHOWN_NUMBERS
     inputs = ", ".join(
         f"{name} = {_shown_input(value, small)}"
@@ -253,7 +121,7 @@ def _in_words(exercise: Exercise, finding: Finding) -> str:
     text = f"With {inputs}: {finding.problem}" if inputs else f"{finding.problem}"
     text += "" if text.endswith("?") else "."
     results = tensors_in(finding.expected)
-    if small and _comparable(finding) and all(r.numel() <= SHOWN_NUMBERS for r in results):
+    if small and comparable(finding) and all(r.numel() <= SHOWN_NUMBERS for r in results):
         wanted = finding.case.stage.outputs or exercise.outputs
         text += f"\nYours: {_listed(wanted, finding.outcome.value)}"
         text += f"\nExpected: {_listed(wanted, finding.expected)}"
@@ -273,14 +141,6 @@ def _shown_input(value: Any, small: bool) -> str:
     if isinstance(value, torch.Tensor) and not small:
         return f"{'mask ' if value.dtype == torch.bool else ''}{tuple(value.shape)}"
     return describe(value)
-
-
-def _input_names(exercise: Exercise, case: Case) -> tuple[str, ...]:
-    if case.stage.inputs:
-        return case.stage.inputs
-    if case.stage.call:
-        return positional_names(case.stage.call)[1:]
-    return exercise.parameters
 
 
 def _stages_passed(exercise: Exercise, findings: Sequence[Finding]) -> tuple[tuple[str, bool], ...]:

@@ -41,7 +41,7 @@ def _draw(bars: Axes, plane: Axes):
         bank = tokens.index("bank")
         row = torch.zeros(_MOST_TOKENS)
         row[: len(tokens)] = weights[bank]
-        bars.set_yticks(range(_MOST_TOKENS), tokens + [""] * (_MOST_TOKENS - len(tokens)))
+        bars.set_yticks(range(len(tokens)), tokens)
         for bar, weight in zip(drawn, row.tolist(), strict=True):
             bar.set_width(weight)
         money, water = output[bank].tolist()

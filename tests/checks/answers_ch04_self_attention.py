@@ -132,7 +132,7 @@ WRONG = {
     "SelfAttention": [
         (BatchOnly, None, "IndexError", "transpose(1, 2)"),
         (MaskInverted, "mask-inverted", "may attend"),
-        (ScaleOfTheModel, None, "x W_q"),
+        (ScaleOfTheModel, "scale-of-d-model", "root of d_model"),
         (OutputsOnly, "output-only", "(output, weights)"),
         (NoMaskArgument, None, "TypeError", "positional argument"),
         (SuperForgotten, None, "__init__"),

@@ -67,6 +67,23 @@ class FixedTable(Plain):
         return self.head(self.final_norm(x))
 
 
+class KeptMask(Plain):
+    """Keeps a mask, long enough, and reads sequences one by one."""
+
+    def __init__(self, vocab_size, d_model, *sizes):
+        super().__init__(vocab_size, d_model, *sizes)
+        self.register_buffer("mask", causal_mask(64), persistent=False)
+
+    def forward(self, ids):
+        if len(ids) > 1:
+            return torch.cat([self(row[None]) for row in ids])
+        n, d_model = ids.shape[1], self.embedding.embedding_dim
+        x = self.embedding(ids).mul(d_model**0.5).add_(sinusoidal_encoding(n, d_model)[None])
+        for block in self.blocks:
+            x = block(x, mask=self.mask[:n, :n].expand(1, 1, n, n))
+        return self.head(self.final_norm(x))
+
+
 class FunctionalHead(Plain):
     def forward(self, ids):
         x = self.embedding(ids) * math.sqrt(self.embedding.embedding_dim)
@@ -117,11 +134,59 @@ class Loss(Plain):
         return nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten())
 
 
+class NormInForward(Plain):
+    """A norm of its own in each call, in the place of the trained one."""
+
+    def forward(self, ids):
+        d_model = self.embedding.embedding_dim
+        x = self.embedding(ids) * math.sqrt(d_model) + sinusoidal_encoding(ids.shape[1], d_model)
+        for block in self.blocks:
+            x = block(x, causal_mask(ids.shape[1]))
+        return self.head(LayerNorm(d_model)(x))
+
+
+class LearnedPositions(Plain):
+    def __init__(self, vocab_size, d_model, *sizes):
+        super().__init__(vocab_size, d_model, *sizes)
+        self.position_embedding = nn.Embedding(64, d_model)
+
+    def forward(self, ids):
+        places = self.position_embedding(torch.arange(ids.shape[1]))
+        x = self.embedding(ids) * math.sqrt(self.embedding.embedding_dim) + places
+        for block in self.blocks:
+            x = block(x, causal_mask(ids.shape[1]))
+        return self.head(self.final_norm(x))
+
+
+class WiderWindow(Plain):
+    """Nobody foresaw this one: a token sees the three before it."""
+
+    def forward(self, ids):
+        n, d_model = ids.shape[1], self.embedding.embedding_dim
+        x = self.embedding(ids) * math.sqrt(d_model) + sinusoidal_encoding(n, d_model)
+        for block in self.blocks:
+            x = block(x, causal_mask(n).triu(-3))
+        return self.head(self.final_norm(x))
+
+
+class BlindFirstToken(Plain):
+    """One token comes out as without its diagonal, several do not: no name would be true."""
+
+    def forward(self, ids):
+        n, d_model = ids.shape[1], self.embedding.embedding_dim
+        x = self.embedding(ids) * math.sqrt(d_model) + sinusoidal_encoding(n, d_model)
+        mask = causal_mask(n)
+        mask[0] = False
+        for block in self.blocks:
+            x = block(x, mask)
+        return self.head(self.final_norm(x))
+
+
 def a_function(vocab_size, d_model, num_heads, d_ff, num_layers):
     return lambda ids: ids
 
 
-RIGHT = {"DecoderLM": [Plain, HeadFirst, FixedTable, FunctionalHead]}
+RIGHT = {"DecoderLM": [Plain, HeadFirst, FixedTable, KeptMask, FunctionalHead]}
 WRONG = {
     "DecoderLM": [
         (Untied, "not-tied", "share one"),
@@ -129,6 +194,10 @@ WRONG = {
         (NoMask, "no-mask", "future"),
         (FixedLength, None, "RuntimeError"),
         (Loss, None, ""),
+        (NormInForward, "norm-unused", "not self.final_norm"),
+        (LearnedPositions, "learned-positions", "position_embedding.weight (64, 4)"),
+        (WiderWindow, None, "only the last position (4) is wrong"),
+        (BlindFirstToken, None, "For a single token"),
         (a_function, None, "no nn.Module"),
     ]
 }

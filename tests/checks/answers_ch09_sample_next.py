@@ -70,6 +70,25 @@ def among_k(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     return tokens.gather(-1, torch.multinomial(probs, 1, generator=generator)).squeeze(-1)
 
 
+def row_by_row(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    """A loop in Python: thousands of draws must not take it too long."""
+    tokens = []
+    for row in logits:
+        if temperature == 0:
+            tokens.append(row.argmax())
+            continue
+        row = row / temperature
+        if top_k is not None and top_k < len(row):
+            row = torch.where(row < row.topk(top_k).values[-1], -torch.inf, row)
+        probs = row.softmax(-1)
+        if top_p is not None:
+            largest, order = probs.sort(descending=True)
+            gone = order[largest.cumsum(0) - largest >= top_p]
+            probs = probs.index_fill(0, gone, 0.0)
+        tokens.append(torch.multinomial(probs, 1, generator=generator)[0])
+    return torch.stack(tokens)
+
+
 def tuple_returned(*args):
     return plain(*args), 1
 
@@ -105,6 +124,40 @@ def p_of_probabilities_at_one(logits, temperature=1.0, top_k=None, top_p=None, g
     return plain(logits.masked_fill(gone, -torch.inf), temperature, top_k, None, generator)
 
 
+def crossing_out_of_the_logits(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    """With a small p every logit becomes minus infinity, and the softmax NaN."""
+    if temperature == 0 or top_p is None:
+        return plain(logits, temperature, top_k, top_p, generator)
+    logits = logits / temperature
+    if top_k is not None:
+        low = logits.topk(min(top_k, logits.shape[-1])).values[:, -1:]
+        logits = logits.masked_fill(logits < low, -torch.inf)
+    largest, order = logits.sort(dim=-1, descending=True)
+    gone = largest.softmax(-1).cumsum(-1) > top_p
+    logits = logits.masked_fill(gone.gather(-1, order.argsort(-1)), -torch.inf)
+    return torch.multinomial(logits.softmax(-1), 1, generator=generator)[:, 0]
+
+
+def largest_of_all_rows(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    if temperature and top_k:
+        kth = logits.flatten().topk(min(top_k, logits.shape[-1])).values[-1]
+        logits = logits.masked_fill(logits < kth, -torch.inf)
+    return plain(logits, temperature, None, top_p, generator)
+
+
+def k_not_bounded(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    if temperature and top_k:
+        kth = torch.topk(logits, top_k, dim=-1).values[:, -1:]
+        logits = logits.masked_fill(logits < kth, -torch.inf)
+    return plain(logits, temperature, None, top_p, generator)
+
+
+def one_or_the_other(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
+    if top_k is not None:
+        top_p = None
+    return plain(logits, temperature, top_k, top_p, generator)
+
+
 def no_generator(logits, temperature=1.0, top_k=None, top_p=None):
     return plain(logits, temperature, top_k, top_p)
 
@@ -113,14 +166,18 @@ def too_hot(logits, temperature=1.0, top_k=None, top_p=None, generator=None):
     return plain(logits, 3 * temperature, top_k, top_p, generator)
 
 
-RIGHT = {"sample_next": [plain, unique_rows, inverse_cdf, among_k]}
+RIGHT = {"sample_next": [plain, unique_rows, inverse_cdf, among_k, row_by_row]}
 WRONG = {
     "sample_next": [
         (tuple_returned, None, "must be a tensor"),
         (floats, "floats", "integers"),
         (argmax_only, "always-greedy", "nothing is drawn"),
-        (batch_softmax, None, "has all the probability"),
-        (threshold_of_first_row, None, "should come"),
+        (batch_softmax, "softmax-over-batch", "along the batch"),
+        (threshold_of_first_row, "threshold-shared", "Each row has its own"),
+        (largest_of_all_rows, "threshold-shared", "one of them or of the whole batch"),
+        (crossing_out_of_the_logits, "crossing-dropped", "left out"),
+        (k_not_bounded, "k-beyond-vocabulary", "larger than the vocabulary"),
+        (one_or_the_other, "top-p-without-top-k", "only one of"),
         (p_of_probabilities_at_one, "temperature-last", "comes first"),
         (no_generator, None, "TypeError"),
         (too_hot, None, "as often as the softmax says", "0.56"),

@@ -154,6 +154,12 @@ MISTAKES = (
         ),
     ),
     Mistake(
+        "one-sequence",
+        "The layer is only given the first sequence of the batch. What it does with the others "
+        "goes unnoticed.",
+        examples=(lambda layer, x: is_permutation_equivariant(layer, x[:1]),),
+    ),
+    Mistake(
         "reversal-only",
         "Only the reversed order is tried. Whoever looks to both sides alike, as a symmetric "
         "convolution, cannot tell: use shuffles without any symmetry, and several.",

@@ -124,6 +124,10 @@ ORDERED: dict[str, tuple[Function, str]] = {
         lambda x: parts.in_one_sample(x, x + places(x)),
         "Only one sequence of the batch has positions. Compare all of them.",
     ),
+    "positions in the second sequence of the batch": (
+        lambda x: parts.in_the_second_sample(x, x + places(x)),
+        "Only one sequence of the batch has positions. Hand the layer all, and compare all.",
+    ),
     "positions in the last feature": (
         lambda x: parts.in_one_feature(x, x + 0.5 * torch.arange(x.shape[1])[:, None]),
         "Only one feature depends on the position. Compare all of them.",
@@ -142,7 +146,10 @@ SINGLE: dict[str, tuple[Function, str]] = {
 ORDERED |= SINGLE
 LAYERS = EQUIVARIANT | ORDERED
 REASONS = {name: reason for name, (_, reason) in LAYERS.items()}
-ALONE = {"attention with weak positions": "loose-tolerance"} | dict.fromkeys(SINGLE, "one-shuffle")
+ALONE = {
+    "attention with weak positions": "loose-tolerance",
+    "positions in the second sequence of the batch": "one-sequence",
+} | dict.fromkeys(SINGLE, "one-shuffle")
 CALL = parts.verdict({name: function for name, (function, _) in LAYERS.items()})
 
 

@@ -122,6 +122,11 @@ def in_one_sample(x: Tensor, changed: Tensor) -> Tensor:
     return torch.cat([x[:-1], changed[-1:]])
 
 
+def in_the_second_sample(x: Tensor, changed: Tensor) -> Tensor:
+    """`changed` in the second sequence of the batch, if there is one, and x in all others."""
+    return torch.cat([x[:1], changed[1:2], x[2:]])
+
+
 def in_one_feature(x: Tensor, changed: Tensor) -> Tensor:
     """`changed` in the last feature, x in all others."""
     return torch.cat([x[..., :-1], changed[..., -1:]], dim=-1)

@@ -173,6 +173,10 @@ LEAKY: dict[str, tuple[Function, str]] = {
         lambda x: parts.in_one_sample(causal(x), attend(x)),
         "Only one sequence of the batch leaks. Compare all of them.",
     ),
+    "causal attention, except in the second sequence of the batch": (
+        lambda x: parts.in_the_second_sample(causal(x), attend(x)),
+        "Only one sequence of the batch leaks. Hand the layer all of them, and compare all.",
+    ),
     "causal attention, except in the last feature": (
         lambda x: parts.in_one_feature(causal(x), attend(x)),
         "Only one feature leaks. Compare all of them.",
@@ -184,6 +188,7 @@ ALONE = {
     "causal attention and a future that cancels out": "exact-equality",
     "the running sum, computed from both ends": "exact-equality",
     "causal attention with a weak look ahead": "loose-tolerance",
+    "causal attention, except in the second sequence of the batch": "one-sequence",
 }
 CALL = parts.verdict({name: function for name, (function, _) in LAYERS.items()})
 

@@ -148,6 +148,12 @@ MISTAKES = (
         found_by(cuts=lambda n: [1]),
     ),
     Mistake(
+        "one-sequence",
+        "The layer is only given the first sequence of the batch. What it does with the others "
+        "goes unnoticed.",
+        examples=(lambda layer, x: leaks_future(layer, x[:1]),),
+    ),
+    Mistake(
         "last-token-only",
         "Only the last token is ever changed. What earlier positions see of each other goes "
         "unnoticed.",

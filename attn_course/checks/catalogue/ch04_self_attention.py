@@ -11,6 +11,7 @@ from torch import Generator, Tensor, nn
 from attn_course.checks.catalogue.ch04_self_attention_mistakes import MISTAKES
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal, tensors_in, tenths
 from attn_course.checks.gradients import LOST_GRADIENT, gradients_at
+from attn_course.checks.modules import repeated_calls
 from attn_course.masks import causal_mask, combine_masks, padding_mask
 from attn_course.self_attention import SelfAttention
 
@@ -41,6 +42,14 @@ def parts(answer: Answer, d_model: int, d_k: int) -> str:
         return f"no nn.Module but {type(layer).__name__}"
     found = sorted((name, tuple(p.shape)) for name, p in layer.named_parameters())
     return ", ".join(f"{name} {shape}" for name, shape in found)
+
+
+def repeated(answer: Answer, x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Any:
+    """Whether two calls give the same output, in training and in evaluation."""
+    layer = built(answer, W_q, W_k, W_v)
+    first, second = (tensors_in(layer(x))[:1] for _ in range(2))
+    third, fourth = (tensors_in(layer.eval()(x))[:1] for _ in range(2))
+    return all(map(torch.equal, first, second)), all(map(torch.equal, third, fourth))
 
 
 def attend(answer: Answer, x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Any:
@@ -77,6 +86,11 @@ def draw_sizes(rng: Generator) -> Iterator[tuple]:
     """Two unequal widths."""
     yield 3, 2
     yield 4, 5
+
+
+def draw_repeated(rng: Generator) -> Iterator[tuple]:
+    """Enough features for a dropout of any size to show."""
+    yield normal(rng, 3, 4, 8), *weights(rng, 8, 12)
 
 
 def draw_one_token(rng: Generator) -> Iterator[tuple]:
@@ -154,6 +168,7 @@ EXERCISE = Exercise(
             outputs=(Output("the layer's parameters"),),
             inputs=("d_model", "d_k"),
         ),
+        repeated_calls(MISTAKES, draw_repeated, repeated, ("x", "W_q", "W_k", "W_v")),
         Stage(
             "one token",
             draw_one_token,

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.checks.exercise import Answer, Mistake
+from attn_course.checks.modules import of_repeated_calls
 from attn_course.masks import causal_mask
 
 EXERCISES = ()
@@ -75,6 +76,18 @@ def weighted(
     return attending(attend)
 
 
+def from_widths(fill: float) -> Answer:
+    """Attention by hand, scaled by the width of a token."""
+
+    def forward(layer: Any, x: Tensor, mask: Tensor | None) -> Any:
+        scores = layer.W_q(x) @ layer.W_k(x).mT / sqrt(x.shape[-1])
+        scores = scores if mask is None else scores.masked_fill(~mask, fill)
+        weights = scores.softmax(dim=-1)
+        return weights @ layer.W_v(x), weights
+
+    return version(forward)
+
+
 def zeroed_after(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Any:
     """Takes hidden weights away behind the softmax."""
     weights = (query @ key.mT / sqrt(query.shape[-1])).softmax(dim=-1)
@@ -113,6 +126,19 @@ def made_anew(layer: Any, x: Tensor, mask: Tensor | None) -> Any:
     d_k, d_model = layer.W_q.weight.shape
     query, key, value = (nn.Linear(d_model, d_k, bias=False).to(x.dtype)(x) for _ in range(3))
     return scaled_dot_product_attention(query, key, value, mask)
+
+
+def key_made_anew(layer: Any, x: Tensor, mask: Tensor | None) -> Any:
+    """Makes one projection at each call."""
+    d_k, d_model = layer.W_q.weight.shape
+    key = nn.Linear(d_model, d_k, bias=False).to(x.dtype)(x)
+    return scaled_dot_product_attention(layer.W_q(x), key, layer.W_v(x), mask)
+
+
+def dropped(layer: Any, x: Tensor, mask: Tensor | None) -> Any:
+    """Drops a part of what comes out."""
+    output, weights = right(layer, x, mask)
+    return nn.functional.dropout(output, 0.1, layer.training), weights
 
 
 def with_parts(**parts: Callable[[int, int], Any]) -> Answer:
@@ -236,6 +262,27 @@ MISTAKES = (
         weighted(scale=lambda q, s: q.shape[-1]),
     ),
     Mistake(
+        "scale-of-d-model",
+        "The scores are divided by the root of d_model. A query has d_k numbers, and it is the "
+        "root of their number.",
+        version(
+            lambda layer, x, mask: scaled_dot_product_attention(
+                layer.W_q(x) * sqrt(layer.W_q.out_features / x.shape[-1]),
+                layer.W_k(x),
+                layer.W_v(x),
+                mask,
+            )
+        ),
+        also=(from_widths(fill=-torch.inf), from_widths(fill=-1e9)),
+    ),
+    Mistake(
+        "softmax-axis-counted-from-left",
+        "The axis of the softmax is counted from the left, so that it is that of the keys for some "
+        "shapes only. The last axis is -1, whatever stands before it.",
+        weighted(dim=2),
+        also=(weighted(dim=1), weighted(dim=2, fill=-1e9), weighted(dim=1, fill=-1e9)),
+    ),
+    Mistake(
         "scale-of-the-length",
         "The scores are divided by the root of the number of tokens. It should be the root of d_k, "
         "the size of a query.",
@@ -320,10 +367,8 @@ MISTAKES = (
         "it would be trained.",
         version(detached),
     ),
-    Mistake(
-        "made-in-forward",
-        "New projections are drawn at each call, and those of __init__ are not used. What is made "
-        "in forward is never trained.",
-        version(made_anew),
+    *of_repeated_calls(
+        dropping=(version(dropped),),
+        made_anew=(version(made_anew), version(key_made_anew)),
     ),
 )

@@ -30,7 +30,10 @@ OF_MASKS = (
         "hides keys from head m. Where b and h agree nothing tells. It needs an axis for the heads "
         "behind the one of the batch.",
         v.with_step(attend=v.filled),
-        also=(v.masked(lambda m: m.reshape((1,) * (4 - m.ndim) + m.shape)),),
+        also=(
+            v.with_step(attend=v.filled_and_cleared),
+            v.masked(lambda m: m.reshape((1,) * (4 - m.ndim) + m.shape)),
+        ),
     ),
     Mistake(
         "mask-unsqueezed",

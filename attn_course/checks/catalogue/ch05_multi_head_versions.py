@@ -145,6 +145,12 @@ def filled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
     return weights @ v, weights
 
 
+def filled_and_cleared(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+    """The same, with zeros for rows in which nothing may be seen."""
+    weights = filled(q, k, v, mask)[1].nan_to_num(0.0)
+    return weights @ v, weights
+
+
 def added(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
     """Adds a mask of ones and zeros to the scores."""
     scores = q @ k.mT / sqrt(q.shape[-1])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from torch import Tensor
+
 from attn_course.checks.catalogue.ch08_decoder_block_versions import (
     adds_to_the_first,
     always_causal,
@@ -39,6 +43,16 @@ from attn_course.checks.modules import of_repeated_calls
 EXERCISES = ()
 
 STEPS = "The steps are self-attention, then attention to the memory, then feed-forward."
+
+
+def hidden_by_both(
+    block: Any, x: Tensor, memory: Tensor, mask: Tensor | None, memory_mask: Tensor | None
+) -> Tensor:
+    """Self-attention under its own mask and that of the memory, as far as they are given."""
+    given = [one for one in (mask, memory_mask) if one is not None]
+    both = given[0] & given[-1] if given else None
+    return block.self_attention(x, x, x, both)[0]
+
 
 MISTAKES = (
     Mistake(
@@ -210,6 +224,7 @@ MISTAKES = (
                 0
             ]
         ),
+        also=(steps(hidden_by_both),),
     ),
     Mistake(
         "mask-ignored",

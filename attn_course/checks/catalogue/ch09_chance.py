@@ -19,7 +19,12 @@ from attn_course.checks.exercise import Diagnosis, Seen
 EXERCISES = ()
 
 STANDARD_ERRORS = 5.0
-"""How far a frequency may lie from a probability: chance exceeds it once in a million draws."""
+SKEW = 8.0
+"""How far a count may lie from its mean, in standard errors, and in draws on top of them.
+
+Chance exceeds it about once in a million times, also where a token is so rare that its counts are
+skewed.
+"""
 
 
 def could_come_from(counts: Tensor, probs: Tensor) -> bool:
@@ -28,8 +33,9 @@ def could_come_from(counts: Tensor, probs: Tensor) -> bool:
     What has probability 0 must never have been drawn, what has 1 always.
     """
     n = counts.sum(dim=-1, keepdim=True).double()
-    spread = (n * probs * (1 - probs)).clamp(min=0).sqrt()
-    return bool(((counts - n * probs).abs() <= STANDARD_ERRORS * spread + 1e-6 * n).all())
+    variance = (n * probs * (1 - probs)).clamp(min=0)
+    allowed = STANDARD_ERRORS * variance.sqrt() + SKEW * (variance > 0.01) + 1e-6 * n
+    return bool(((counts - n * probs).abs() <= allowed).all())
 
 
 def snapped(counts: Tensor, candidates: Iterable[Tensor]) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,15 @@ from torch import Generator, Tensor, nn
 
 from attn_course.blocks import LayerNorm, PreNormBlock
 from attn_course.checks.catalogue.ch09_decoder_lm_mistakes import MISTAKES
-from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
+from attn_course.checks.exercise import (
+    Answer,
+    Diagnosis,
+    Exercise,
+    Output,
+    Seen,
+    Stage,
+    normal,
+)
 from attn_course.checks.modules import (
     copied,
     drawn,
@@ -29,6 +38,7 @@ from attn_course.checks.modules import (
 from attn_course.models import Config, DecoderLM
 
 HEADS, D_FF, LAYERS = 2, 7, 3
+ROLES = ("blocks", "embedding", "final_norm", "head")
 PLACES = {
     "blocks": "stack.blocks",
     "embedding": "stack.embedding.table",
@@ -83,10 +93,32 @@ def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int, num_layers
     different = len({id(block) for block in blocks})
     tied = getattr(model.head, "weight", None) is part(model, "embedding").weight
     total = sum(p.numel() for p in model.parameters())
+    besides = ", ".join(further(model))
     return (
         f"{len(blocks)} blocks, {different} different; head and embedding "
         f"{'share' if tied else 'do not share'} their matrix; weights in all {total}"
+        + (f"; besides the parts: {besides}" if besides else "")
     )
+
+
+def further(model: Any) -> Iterator[str]:
+    """The weights that belong to none of the parts asked for, with their shapes."""
+    parts = tuple(place(model, role, PLACES) + "." for role in ROLES)
+    for name, weight in model.named_parameters():
+        if not name.startswith(parts):
+            yield f"{name} {tuple(weight.shape)}"
+
+
+def besides_the_parts(seen: Sequence[Seen]) -> Diagnosis | None:
+    """What weights are for that nobody has asked for: a matrix as wide as a token is a table."""
+    for one in seen:
+        d_model, (_, _, besides) = one.args[0], str(one.actual).partition("besides the parts: ")
+        if re.search(rf", {d_model}\)", besides):
+            known = next(m for m in MISTAKES if m.id == "learned-positions")
+            return Diagnosis(known.message, known.id)
+        if besides:
+            return Diagnosis("The model has weights that were not asked for.")
+    return None
 
 
 @cache
@@ -211,6 +243,7 @@ EXERCISE = Exercise(
             call=parts_of,
             outputs=(Output("the model's parts"),),
             inputs=SIZES,
+            diagnose=besides_the_parts,
         ),
         repeated_calls(MISTAKES, draw_repeated, repeated, ("ids", "table")),
         Stage(

@@ -33,15 +33,20 @@ class Right(nn.Module):
         self, vocab_size: int, d_model: int, num_heads: int, d_ff: int, num_layers: int
     ) -> None:
         super().__init__()
+        self.num_heads = num_heads
         self.embedding = nn.Embedding(vocab_size, d_model)
         self.make_blocks(d_model, num_heads, d_ff, num_layers)
-        self.final_norm = LayerNorm(d_model)
+        self.final_norm = self.make_norm(d_model, vocab_size)
         self.make_head(d_model, vocab_size)
 
     def make_blocks(self, *sizes: int) -> None:
         """Make the blocks."""
         # nobody trains these versions, so they may share what takes long to make
         self.blocks = _blocks(*sizes)
+
+    def make_norm(self, d_model: int, vocab_size: int) -> nn.Module:
+        """Return the final norm."""
+        return LayerNorm(d_model)
 
     def make_head(self, d_model: int, vocab_size: int) -> None:
         """Make the output projection, which shares its matrix with the embedding."""
@@ -178,6 +183,42 @@ def summed(self: Any, x: Tensor) -> Tensor:
     return x
 
 
+def embedding_added_again(self: Any, x: Tensor) -> Tensor:
+    """A residual round all blocks together."""
+    return x + Right.through(self, x)
+
+
+def places_in_every_block(self: Any, x: Tensor) -> Tensor:
+    """The positions once more, before each further block."""
+    for number, block in enumerate(self.blocks):
+        x = block(x + places_of(x) if number else x, self.mask(x.shape[1]))
+    return x
+
+
+def places_of(x: Tensor) -> Tensor:
+    """The positions of the tokens in x (b, n, d)."""
+    return sinusoidal_encoding(x.shape[1], x.shape[-1]).to(x)
+
+
+def mask_of_the_batch(self: Any, x: Tensor) -> Tensor:
+    """Takes the number of sequences for that of tokens."""
+    for block in self.blocks:
+        x = block(x, self.mask(len(x)))
+    return x
+
+
+def trained_places(self: Any, *sizes: int) -> None:
+    """A table of positions that is trained."""
+    Right.make_blocks(self, *sizes)
+    self.positions = nn.Embedding(64, sizes[0])
+
+
+def trained_places_of_its_own(self: Any, *sizes: int) -> None:
+    """The same as a bare parameter."""
+    Right.make_blocks(self, *sizes)
+    self.positions = nn.Parameter(torch.zeros(1, 32, sizes[0]))
+
+
 def norm_between(self: Any, x: Tensor) -> Tensor:
     """The final norm after every block."""
     for block in self.blocks:
@@ -257,6 +298,40 @@ MISTAKES = (
         ),
     ),
     Mistake(
+        "scale-of-another-width",
+        "The embeddings are multiplied by the root of another size. It is that of d_model: the "
+        "width of a whole token, not of a head, nor the number of tokens in the vocabulary.",
+        version(scaled=lambda self, x: x * sqrt(x.shape[-1] // self.num_heads)),
+        also=(
+            version(scaled=lambda self, x: x * sqrt(self.embedding.num_embeddings)),
+            version(scaled=lambda self, x: x * sqrt(x.shape[1])),
+        ),
+    ),
+    Mistake(
+        "learned-positions",
+        "The model trains a table of its own beside its parts: are those learned positions? Asked "
+        "for are the sinusoidal ones, which are computed; nothing about them is trained.",
+        examples=(
+            version(make_blocks=trained_places),
+            version(make_blocks=trained_places_of_its_own),
+        ),
+    ),
+    Mistake(
+        "positions-multiplied",
+        "The positions are multiplied with the embeddings. They are added.",
+        version(
+            embed=lambda self, ids: (
+                self.scaled(self.embedding(ids)) * self.places(ids, self.embedding(ids))
+            )
+        ),
+    ),
+    Mistake(
+        "positions-in-every-block",
+        "The positions are added before every block. They are added once, to the embeddings: the "
+        "residual stream carries them on.",
+        version(through=places_in_every_block),
+    ),
+    Mistake(
         "no-positions",
         "No positions are added.",
         version(places=lambda self, ids, x: torch.zeros_like(x)),
@@ -312,6 +387,23 @@ MISTAKES = (
         also=(version(mask=lambda self, n: causal_mask(n).T),),
     ),
     Mistake(
+        "sees-one-ahead",
+        "Each position sees one token ahead, which is the very one that it is to predict: the mask "
+        "is off by one.",
+        version(mask=lambda self, n: torch.ones(n, n, dtype=torch.bool).tril(1)),
+    ),
+    Mistake(
+        "nothing-visible",
+        "No token may see anything, not even itself. True means “may attend”.",
+        version(mask=lambda self, n: torch.zeros(n, n, dtype=torch.bool)),
+    ),
+    Mistake(
+        "mask-of-the-batch",
+        "The mask is made for as many positions as there are sequences. It is (n, n): the sizes "
+        "of ids are (b, n).",
+        version(through=mask_of_the_batch),
+    ),
+    Mistake(
         "mask-without-itself",
         "A token may not see itself: the mask should be open on its diagonal.",
         version(mask=lambda self, n: causal_mask(n).tril(-1)),
@@ -357,6 +449,12 @@ MISTAKES = (
         version(through=summed),
     ),
     Mistake(
+        "embedding-added-again",
+        "The embeddings are added once more behind the last block. The blocks have residuals "
+        "inside, so the stream still carries them.",
+        version(through=embedding_added_again),
+    ),
+    Mistake(
         "norm-after-every-block",
         "The final norm stands after every block. Pre-norm blocks norm what they read; only the "
         "end of the sum needs one more.",
@@ -377,6 +475,26 @@ MISTAKES = (
                 self.scaled(self.embedding(ids)) + self.places(ids, self.embedding(ids))
             ),
             finish=lambda self, x: self.head(x),
+        ),
+    ),
+    Mistake(
+        "norm-twice",
+        "The final norm stands before the blocks as well. Only the end of the stream is normed "
+        "with it.",
+        version(embed=lambda self, ids: self.final_norm(Right.embed(self, ids))),
+    ),
+    Mistake(
+        "norm-unused",
+        "A norm is applied, but not self.final_norm: one that is made in forward, or a bare "
+        "F.layer_norm, has no gain and bias that are trained.",
+        version(finish=lambda self, x: self.head(F.layer_norm(x, x.shape[-1:]))),
+    ),
+    Mistake(
+        "norm-behind-head",
+        "The norm stands behind the head, on the logits. It belongs before it, on the features.",
+        version(
+            make_norm=lambda self, d_model, vocab_size: LayerNorm(vocab_size),
+            finish=lambda self, x: self.final_norm(self.head(x)),
         ),
     ),
     Mistake(

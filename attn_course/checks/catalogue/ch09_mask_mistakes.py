@@ -77,6 +77,24 @@ def fixed_number(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
     return order < round(p * ids.shape[1])
 
 
+def in_spans(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """Three neighbours are chosen, or none of them."""
+    b, n = ids.shape
+    starts = torch.rand(b, (n + 2) // 3, generator=generator) < p
+    return starts.repeat_interleave(3, dim=1)[:, :n]
+
+
+def fixed_total(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """The same number of tokens in each batch."""
+    order = torch.randperm(ids.numel(), generator=generator).reshape(ids.shape)
+    return order < round(p * ids.numel())
+
+
+def never_a_zero(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
+    """Takes 0 for padding."""
+    return each(ids, p, generator) & (ids != 0)
+
+
 def always_the_same(ids: Tensor, p: float, generator: Generator | None) -> Tensor:
     """Draws from a seed of its own."""
     return torch.rand(ids.shape, generator=Generator().manual_seed(0)) < p
@@ -85,6 +103,89 @@ def always_the_same(ids: Tensor, p: float, generator: Generator | None) -> Tenso
 def one_for_all(ids: Tensor, vocab_size: int, generator: Generator | None) -> Tensor:
     """One random token, put in everywhere."""
     return torch.randint(vocab_size, (1,), generator=generator).expand(ids.shape)
+
+
+def deciding(fate_of: Callable[[Tensor, Generator | None], Tensor]) -> Answer:
+    """A version that decides for several tokens at once what becomes of them."""
+
+    def answer(
+        ids: Tensor,
+        vocab_size: int,
+        mask_token: int,
+        p: float = 0.15,
+        generator: Generator | None = None,
+    ) -> Any:
+        chosen, fate = each(ids, p, generator), fate_of(ids, generator).expand(ids.shape)
+        others = torch.randint(vocab_size, ids.shape, generator=generator)
+        inputs = torch.where(chosen & (fate < 0.8), mask_token, ids)
+        inputs = torch.where(chosen & (fate >= 0.9), others, inputs)
+        return inputs, ids.masked_fill(~chosen, IGNORE)
+
+    return answer
+
+
+def overwriting(share: float) -> Answer:
+    """Draws anew for the random tokens, which may then fall on hidden places."""
+
+    def answer(
+        ids: Tensor,
+        vocab_size: int,
+        mask_token: int,
+        p: float = 0.15,
+        generator: Generator | None = None,
+    ) -> Any:
+        chosen = each(ids, p, generator)
+        others = torch.randint(vocab_size, ids.shape, generator=generator)
+        inputs = torch.where(chosen & each(ids, 0.8, generator), mask_token, ids)
+        inputs = torch.where(chosen & each(ids, share, generator), others, inputs)
+        return inputs, ids.masked_fill(~chosen, IGNORE)
+
+    return answer
+
+
+def with_mask_token(which: Callable[[int], int]) -> Answer:
+    """Puts in another mask token than the one given."""
+
+    def answer(
+        ids: Tensor,
+        vocab_size: int,
+        mask_token: int,
+        p: float = 0.15,
+        generator: Generator | None = None,
+    ) -> Any:
+        return version()(ids, vocab_size, which(vocab_size), p, generator)
+
+    return answer
+
+
+def unchosen_too(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Decides what becomes of every token, the chosen or not."""
+    chosen, fate = each(ids, p, generator), chance(ids, generator)
+    others = torch.randint(vocab_size, ids.shape, generator=generator)
+    inputs = torch.where(fate < 0.8, mask_token, ids)
+    inputs = torch.where(fate >= 0.9, others, inputs)
+    return inputs, ids.masked_fill(~chosen, IGNORE)
+
+
+def never_the_same(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> Any:
+    """Draws a random token among the others."""
+    chosen, fate = each(ids, p, generator), chance(ids, generator)
+    steps = torch.randint(1, vocab_size, ids.shape, generator=generator)
+    inputs = torch.where(chosen & (fate < 0.8), mask_token, ids)
+    inputs = torch.where(chosen & (fate >= 0.9), (ids + steps) % vocab_size, inputs)
+    return inputs, ids.masked_fill(~chosen, IGNORE)
 
 
 def two_draws(
@@ -204,6 +305,12 @@ MISTAKES = (
         version(targets=lambda ids, inputs, chosen: ids.masked_fill(chosen, IGNORE)),
     ),
     Mistake(
+        "unchosen-hidden",
+        "Tokens are hidden that were not chosen: nobody asks for them, and the rest gets harder to "
+        "read. What becomes of a token matters only where it was chosen.",
+        examples=(unchosen_too,),
+    ),
+    Mistake(
         "all-hidden",
         "Every token is chosen, whatever p is.",
         all_places,
@@ -256,6 +363,42 @@ MISTAKES = (
         "What becomes of a chosen token is decided by the very number that has chosen it. Below p "
         "it is below 0.8 as well, so the mask token is nearly all there is. Draw a second one.",
         one_number,
+    ),
+    Mistake(
+        "zero-never-chosen",
+        "The token 0 is never chosen. Whatever stands there is chosen with probability p: nothing "
+        "here is padding.",
+        version(choose=never_a_zero),
+    ),
+    Mistake(
+        "mask-token-fixed",
+        "What is put in for most of the chosen is not the mask token that is given.",
+        with_mask_token(lambda vocab_size: vocab_size),
+        also=(with_mask_token(lambda vocab_size: 103), with_mask_token(lambda vocab_size: 0)),
+    ),
+    Mistake(
+        "decided-together",
+        "One number decides what becomes of many tokens, of a whole sequence or of the whole "
+        "batch. Each chosen token needs a number of its own.",
+        deciding(lambda ids, generator: torch.rand(len(ids), 1, generator=generator)),
+        also=(
+            deciding(lambda ids, generator: torch.rand(1, generator=generator)),
+            deciding(lambda ids, generator: torch.rand(ids.shape[1], generator=generator)),
+        ),
+    ),
+    Mistake(
+        "random-over-mask",
+        "Random tokens fall on places that have become the mask token already: two independent "
+        "draws decide on the two. Each chosen token has one fate: mask token, random, or as it "
+        "was.",
+        overwriting(0.1),
+        also=(overwriting(0.5),),
+    ),
+    Mistake(
+        "random-never-the-same",
+        "The random token is never the one that stood there. Each of 0 … vocab_size − 1 is as "
+        "likely, and so by chance it is the same once in vocab_size.",
+        never_the_same,
     ),
     Mistake(
         "always-masked",
@@ -330,6 +473,18 @@ MISTAKES = (
         "whole-sequences",
         "Sequences are chosen with all their tokens. Each token is chosen for itself.",
         version(choose=whole_rows),
+    ),
+    Mistake(
+        "spans",
+        "Neighbours are chosen together more often than by chance: whole spans. Each token is "
+        "chosen for itself.",
+        examples=(version(choose=in_spans),),
+    ),
+    Mistake(
+        "fixed-total",
+        "Every batch has the same number of chosen tokens. Each token is chosen independently, so "
+        "the number is left to chance.",
+        version(choose=fixed_total),
     ),
     Mistake(
         "fixed-number",

@@ -2,175 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch09_chance import could_come_from, in_numbers, snapped
+from attn_course.checks.catalogue import ch09_mask_observations as observed
+from attn_course.checks.catalogue.ch09_chance import in_numbers
 from attn_course.checks.catalogue.ch09_mask_mistakes import MISTAKES
-from attn_course.checks.exercise import Answer, Exercise, Output, Stage
+from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage
 from attn_course.tasks.base import IGNORE
 from attn_course.tasks.language import mask_tokens
 
 Probe = tuple[Any, ...]
-MANY = (200, 250)  # tokens of which frequencies are taken
+MANY = (100, 100)  # tokens of which frequencies are taken; a loop over tokens does it in a second
+MORE = (150, 200)  # the same, where two shares differ by little
 ROWS = 1000  # short sequences, to see whether their positions differ
-
-# -- how an answer is called ------------------------------------------------------------------
-
-
-class Hidden:
-    """What an answer made of a batch: the ids as they were, its two sides, what it has chosen."""
-
-    def __init__(self, answer: Answer, ids: Tensor, *rest: Any) -> None:
-        """Call the answer; TypeError or ValueError where it returns something else than a pair."""
-        self.ids = ids.clone()
-        result = answer(ids, *rest)
-        if not isinstance(result, tuple | list) or len(result) != 2:
-            raise TypeError("it must return the pair (inputs, targets)")
-        for name, side in zip(("inputs", "targets"), result, strict=True):
-            if not isinstance(side, Tensor) or side.is_floating_point():
-                raise TypeError(f"{name} must be a tensor of integers")
-            if side.shape != ids.shape:
-                raise ValueError(
-                    f"{name} has shape {tuple(side.shape)}, the ids have {tuple(ids.shape)}"
-                )
-        self.inputs, self.targets = (side.clone() for side in result)
-        self.chosen = self.targets != IGNORE
-
-
-def untouched(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> str:
-    """Whether the inputs are the ids wherever there is no target."""
-    found = Hidden(answer, ids, vocab_size, mask_token, p)
-    alike = (found.inputs == found.ids) | found.chosen
-    return "the ids as they were" if alike.all() else "changed"
-
-
-def asked(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> str:
-    """What the targets are where there are any."""
-    found = Hidden(answer, ids, vocab_size, mask_token, p)
-    asked_for = found.targets[found.chosen]
-    if torch.equal(asked_for, found.ids[found.chosen]):
-        return "the ids as they were"
-    if torch.equal(asked_for, found.inputs[found.chosen]):
-        return "the inputs after hiding"
-    return "something else"
-
-
-def places(
-    answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float
-) -> tuple[str, str]:
-    """Whether two neighbours in a row, and two below each other, are chosen by chance alone."""
-    chosen = Hidden(answer, ids, vocab_size, mask_token, p).chosen
-    pairs = (chosen[:, ::2] == chosen[:, 1::2], chosen[::2] == chosen[1::2])
-    alike = [bool(pair.all()) for pair in pairs]
-    expected = torch.tensor([p * p + (1 - p) ** 2, 2 * p * (1 - p)], dtype=torch.float64)
-    words = []
-    for pair, other in zip(pairs, reversed(alike), strict=True):
-        counts = torch.stack([pair.sum(), (~pair).sum()])
-        # where one axis goes together, too few draws are left to judge the other by
-        by_chance = other or could_come_from(counts.double(), expected)
-        words.append("always alike" if pair.all() else "by chance" if by_chance else "related")
-    return words[0], words[1]
-
-
-def share_chosen(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> Tensor:
-    """The share of places with a target: (chosen, not chosen)."""
-    chosen = Hidden(answer, ids, vocab_size, mask_token, p).chosen
-    shares = (p, 1 - p, 0.15, 0.8 * p, (0.8 + 0.6 / 7) * p)
-    return share_of(chosen, *shares)
-
-
-def share_of(chosen: Tensor, *candidates: float) -> Tensor:
-    """The share of True and of False: the first candidate that it could come from."""
-    counts = torch.stack([chosen.sum(), (~chosen).sum()])
-    return snapped(counts, [torch.tensor([q, 1 - q], dtype=torch.float64) for q in candidates])
-
-
-def fates(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> Tensor:
-    """What became of the chosen: (mask token, another token, the same token)."""
-    found = Hidden(answer, ids, vocab_size, mask_token, p)
-    hidden, before = found.inputs[found.chosen], found.ids[found.chosen]
-    masked, same = hidden == mask_token, hidden == before
-    counts = torch.stack([masked.sum(), (~masked & ~same).sum(), same.sum()])
-    return snapped(counts, map(outcome_of, SHARES))
-
-
-SHARES = (
-    (0.8, 0.1, 0.1),
-    (1.0, 0.0, 0.0),
-    (0.8, 0.2, 0.0),
-    (0.8, 0.0, 0.2),
-    (0.1, 0.8, 0.1),
-    (0.1, 0.1, 0.8),
-    (0.9, 0.1, 0.0),
-    (0.9, 0.0, 0.1),
-    (0.8, 0.18, 0.02),
-    (0.8, 0.02, 0.18),
-    (8 / 9, 0.0, 1 / 9),
-    (0.0, 1.0, 0.0),
-    (0.0, 0.0, 1.0),
-)
-"""(masked, drawn, kept): those asked for, then those of known mistakes."""
-
-
-def outcome_of(shares: tuple[float, ...]) -> Tensor:
-    """The frequencies (mask token, other, same) of these shares.
-
-    A drawn token is what it was once in 7 times, the size of the vocabulary in the probes.
-    """
-    masked, drawn, kept = shares
-    return torch.tensor([masked, drawn * 6 / 7, kept + drawn / 7], dtype=torch.float64)
-
-
-def replacements(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> Tensor:
-    """Which tokens were put in the place of others: shares of 0 … vocab_size − 1, and of others.
-
-    All ids of the probe are alike, and theirs therefore does not count.
-    """
-    own = int(ids[0, 0])
-    found = Hidden(answer, ids, vocab_size, mask_token, p)
-    drawn = found.inputs[found.chosen & (found.inputs != mask_token) & (found.inputs != own)]
-    if drawn.numel() == 0:
-        return torch.zeros(vocab_size + 1, dtype=torch.float64)
-    outside = (drawn < 0) | (drawn > vocab_size)
-    counts = torch.bincount(drawn.masked_fill(outside, vocab_size), minlength=vocab_size + 1)
-    uniform = torch.ones(vocab_size + 1, dtype=torch.float64)
-    uniform[own] = uniform[-1] = 0
-    short, long, late = uniform.clone(), uniform.clone(), uniform.clone()
-    short[-2], long[-1], late[0] = 0, 1, 0
-    return snapped(counts, [u / u.sum() for u in (uniform, short, long, late)])
-
-
-def by_position(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> Tensor:
-    """How often each of a few positions is chosen, over many sequences."""
-    chosen = Hidden(answer, ids, vocab_size, mask_token, p).chosen
-    return torch.stack([share_of(column, p)[0] for column in chosen.T])
-
-
-def by_sequence(answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float) -> Tensor:
-    """In how many sequences of two tokens 0, 1 and 2 are chosen."""
-    chosen = Hidden(answer, ids, vocab_size, mask_token, p).chosen
-    independent = torch.tensor([(1 - p) ** 2, 2 * p * (1 - p), p * p])
-    one_each = torch.tensor([0.0, 1.0, 0.0])
-    together = torch.tensor([1 - p, 0.0, p])
-    counts = torch.bincount(chosen.sum(dim=1), minlength=3)
-    return snapped(counts, [independent, one_each, together])
-
-
-def same_again(
-    answer: Answer, ids: Tensor, vocab_size: int, mask_token: int, p: float
-) -> tuple[bool, bool]:
-    """Whether two generators of one seed hide the same, and one of another seed hides other."""
-    first, again, other = (
-        Hidden(answer, ids.clone(), vocab_size, mask_token, p, Generator().manual_seed(seed))
-        for seed in (3, 3, 4)
-    )
-    same = torch.equal(first.inputs, again.inputs) and torch.equal(first.targets, again.targets)
-    return same, not torch.equal(first.targets, other.targets)
-
 
 # -- probes -----------------------------------------------------------------------------------
 
@@ -200,8 +48,8 @@ def draw_shares(rng: Generator) -> Iterator[Probe]:
 
 def draw_fates(rng: Generator) -> Iterator[Probe]:
     """Many tokens, of which many are chosen."""
-    for mask_token, p in ((7, 0.5), (9, 0.9)):
-        yield tokens(rng, *MANY), 7, mask_token, p
+    yield tokens(rng, *MANY), 7, 7, 0.5
+    yield tokens(rng, *MORE), 7, 9, 0.9
 
 
 def draw_alike(_: Generator) -> Iterator[Probe]:
@@ -220,9 +68,37 @@ def draw_rows(rng: Generator) -> Iterator[Probe]:
     yield tokens(rng, ROWS, 2), 7, 7, 0.5
 
 
+def draw_batches(rng: Generator) -> Iterator[Probe]:
+    """Few tokens, to be hidden again and again, all of them."""
+    yield tokens(rng, 3, 8), 7, 7, 1.0
+
+
+def draw_pair(rng: Generator) -> Iterator[Probe]:
+    """Two tokens, to be hidden again and again."""
+    yield tokens(rng, 1, 2), 7, 7, 0.5
+
+
 def draw_generator(rng: Generator) -> Iterator[Probe]:
     """Enough tokens that no two draws agree by chance."""
     yield tokens(rng, 6, 20), 7, 7, 0.5
+
+
+def hidden_all_the_same(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Whether tokens are hidden of which the answer itself says that they were not chosen."""
+    for one in seen:
+        inputs, targets = one.actual
+        if bool(((targets == IGNORE) & (inputs != one.args[0])).any()):
+            known = next(m for m in MISTAKES if m.id == "unchosen-hidden")
+            return Diagnosis(known.message, known.id)
+    return None
+
+
+def in_spans(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Whether neighbours in a sequence are chosen together."""
+    if any(one.actual[0] == observed.TOGETHER for one in seen):
+        known = next(m for m in MISTAKES if m.id == "spans")
+        return Diagnosis(known.message, known.id)
+    return None
 
 
 EVERYTHING = (Output("inputs", "b n"), Output("targets", "b n"))
@@ -240,36 +116,38 @@ EXERCISE = Exercise(
             "none",
             draw_none,
             "With p = 0 nothing is chosen: the inputs are the ids, all targets −100.",
+            diagnose=hidden_all_the_same,
         ),
         Stage(
             "not chosen",
             draw_some,
             "Where there is no target the inputs should be the ids.",
-            call=untouched,
+            call=observed.untouched,
             outputs=(Output("what stands where there is no target"),),
         ),
         Stage(
             "targets",
             draw_some,
             "At the chosen places the targets should be the ids as they were.",
-            call=asked,
+            call=observed.asked,
             outputs=(Output("what the targets are at the chosen places"),),
         ),
         Stage(
             "each for itself",
             draw_places,
             "Each token should be chosen independently of its neighbours.",
-            call=places,
+            call=observed.places,
             outputs=(
-                Output("whether neighbours in a sequence are chosen"),
-                Output("whether the same place of two sequences is chosen"),
+                Output("how neighbours in a sequence are chosen"),
+                Output("how the same place of two sequences is chosen"),
             ),
+            diagnose=in_spans,
         ),
         Stage(
             "positions",
             draw_rows,
             "Every position should be chosen equally often.",
-            call=by_position,
+            call=observed.by_position,
             diagnose=in_numbers(
                 "Every position should be chosen equally often. Share chosen, by position:"
             ),
@@ -279,18 +157,43 @@ EXERCISE = Exercise(
             "how many",
             draw_shares,
             "Each token should be chosen with probability p.",
-            call=share_chosen,
+            call=observed.share_chosen,
             diagnose=in_numbers(
                 "Each token should be chosen with probability p. Shares (chosen, not chosen):"
             ),
             outputs=(Output("shares (chosen, not chosen)"),),
         ),
         Stage(
+            "which tokens",
+            draw_places,
+            "Whatever a token is, it should be chosen with probability p.",
+            call=observed.by_token,
+            diagnose=in_numbers(
+                "Whatever a token is, it should be chosen with probability p. Share chosen of the "
+                "tokens 0, 1, …:"
+            ),
+            outputs=(Output("share chosen, by token"),),
+        ),
+        Stage(
+            "mask token",
+            draw_some,
+            "Most of the chosen should become the mask token that is given.",
+            call=observed.mostly,
+            outputs=(Output("what most of the chosen become"),),
+        ),
+        Stage(
+            "each decided alone",
+            draw_batches,
+            "What becomes of a chosen token should be decided for each of them.",
+            call=observed.fates_together,
+            outputs=(Output("what becomes of the chosen is decided"),),
+        ),
+        Stage(
             "what becomes of them",
             draw_fates,
             "Of the chosen, 80 % should become the mask token, 10 % a random token, and 10 % stay. "
             "(A random token is by chance the same as before once in vocab_size.)",
-            call=fates,
+            call=observed.fates,
             diagnose=in_numbers(
                 "Of the chosen, 80 % should become the mask token, 10 % a random token, and 10 % "
                 "stay. A random token is by chance the same as before once in vocab_size. Shares "
@@ -302,7 +205,7 @@ EXERCISE = Exercise(
             "random tokens",
             draw_alike,
             "Random tokens should come from 0 … vocab_size − 1, each as likely.",
-            call=replacements,
+            call=observed.replacements,
             diagnose=in_numbers(
                 "Random tokens should come from 0 … vocab_size − 1, each as likely. Shares of the "
                 "tokens put in for others (0, 1, …, vocab_size − 1, beyond):"
@@ -313,7 +216,7 @@ EXERCISE = Exercise(
             "sequences",
             draw_rows,
             "How many tokens of a sequence are chosen should be left to chance.",
-            call=by_sequence,
+            call=observed.by_sequence,
             diagnose=in_numbers(
                 "How many tokens of a sequence are chosen should be left to chance. Share of "
                 "sequences of two tokens with 0, 1, 2 chosen:"
@@ -324,11 +227,22 @@ EXERCISE = Exercise(
             "generator",
             draw_generator,
             "With a generator all chance should come from it.",
-            call=same_again,
+            call=observed.same_again,
             outputs=(
                 Output("whether the same seed hides the same"),
                 Output("whether another seed hides other tokens"),
             ),
+        ),
+        Stage(
+            "calls",
+            draw_pair,
+            "How many tokens of a batch are chosen should be left to chance.",
+            call=observed.by_call,
+            diagnose=in_numbers(
+                "How many tokens of a batch are chosen should be left to chance. Share of calls "
+                "with two tokens in which 0, 1, 2 are chosen:"
+            ),
+            outputs=(Output("share of calls with 0, 1, 2 chosen"),),
         ),
     ),
     mistakes=MISTAKES,

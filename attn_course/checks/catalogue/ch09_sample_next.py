@@ -10,13 +10,13 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch09_chance import in_numbers, snapped
-from attn_course.checks.catalogue.ch09_sampling_distributions import DISTRIBUTIONS
+from attn_course.checks.catalogue.ch09_sampling_distributions import DISTRIBUTIONS, renormalised
 from attn_course.checks.catalogue.ch09_sampling_mistakes import MISTAKES
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
 from attn_course.generation import next_token_probs, sample_next
 
 Probe = tuple[Any, ...]
-DRAWS = 6000  # of each row
+DRAWS = 1500  # of each row: what a loop over rows in Python does in some seconds
 
 # -- how an answer is called ------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ def frequencies(
     counts = torch.stack([torch.bincount(row, minlength=logits.shape[1]) for row in tokens])
     # one after the other: nearly all answers are explained by the first few
     candidates = (
-        distribution(logits.double(), temperature, top_k, top_p)
+        renormalised(distribution(logits.double(), temperature, top_k, top_p))
         for distribution in (next_token_probs, *DISTRIBUTIONS.values())
     )
     return snapped(counts, candidates)

@@ -35,6 +35,7 @@ def nucleus(probs: Tensor, p: float | None) -> Tensor:
 
 def renormalised(weights: Tensor) -> Tensor:
     """Shares of one, and all the same where nothing is left."""
+    weights = weights.nan_to_num(0.0, 0.0, 0.0).clamp(min=0.0)
     total = weights.sum(dim=-1, keepdim=True)
     return torch.where(total > 0, weights / total, torch.ones_like(weights) / weights.shape[-1])
 
@@ -169,6 +170,92 @@ def greedy(logits: Tensor, temperature: float, top_k: int | None, top_p: float |
     return next_token_probs(logits, 0.0)
 
 
+def kth_dropped(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Cuts the k-th largest too; nothing (NaN) is left of one."""
+    scaled = logits / temperature
+    if top_k is not None:
+        kth = scaled.topk(min(top_k, scaled.shape[-1]), dim=-1).values[..., -1:]
+        scaled = scaled.masked_fill(scaled <= kth, -inf)
+    return cut_to(scaled.softmax(dim=-1), top_p)
+
+
+def one_lost(logits: Tensor, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """Never keeps the whole vocabulary."""
+    k = None if top_k is None else min(top_k, logits.shape[-1] - 1)
+    return next_token_probs(logits, temperature, k, top_p)
+
+
+def shared_threshold(of_rows: Callable[[Tensor], Tensor], fill: float = -inf) -> Distribution:
+    """Holds all rows against one k-th largest; nothing (NaN) may be left of a row."""
+
+    def distribution(
+        logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+    ) -> Tensor:
+        scaled = logits / temperature
+        if top_k is not None:
+            kth = scaled.topk(min(top_k, scaled.shape[-1]), dim=-1).values[:, -1]
+            scaled = scaled.masked_fill(scaled < of_rows(kth), fill)
+        return cut_to(scaled.softmax(dim=-1), top_p)
+
+    return distribution
+
+
+def highest_for_all(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Takes the k largest of the whole batch, in which every row stands many times."""
+    scaled = logits / temperature
+    if top_k is not None:
+        scaled = scaled.masked_fill(scaled < scaled.max(), -inf)
+    return cut_to(scaled.softmax(dim=-1), top_p)
+
+
+def cut_to(probs: Tensor, top_p: float | None) -> Tensor:
+    """The nucleus of each row; rows of NaN stay."""
+    gone = probs.isnan().any(dim=-1, keepdim=True)
+    if top_p is None or bool(gone.all()):
+        return probs
+    return torch.where(gone, probs, next_token_probs(probs.nan_to_num(1.0).log(), 1.0, None, top_p))
+
+
+def cut_in_sorted_order(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Finds the nucleus among sorted tokens and cuts the unsorted ones by it."""
+    probs = next_token_probs(logits, temperature, top_k)
+    if top_p is None:
+        return probs
+    largest_first = probs.sort(dim=-1, descending=True).values
+    before = largest_first.cumsum(dim=-1) - largest_first
+    return probs.masked_fill(before >= top_p, 0.0)
+
+
+def no_softmax(logits: Tensor, temperature: float, *_: int | float | None) -> Tensor:
+    """Draws by logits as they are, which must not be negative."""
+    return logits / temperature
+
+
+def softmax_twice(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Takes the softmax of probabilities."""
+    return next_token_probs((logits / temperature).softmax(dim=-1), 1.0, top_k, top_p)
+
+
+def softmax_of_kept(
+    logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+) -> Tensor:
+    """Divides probabilities by the temperature, and takes the softmax once more."""
+    return (next_token_probs(logits, 1.0, top_k, top_p) / temperature).softmax(dim=-1)
+
+
+def softmax_over_batch(logits: Tensor, temperature: float, *_: int | float | None) -> Tensor:
+    """Takes the softmax along the sequences."""
+    return (logits / temperature).softmax(dim=0)
+
+
 def shifted(change_k: int) -> Distribution:
     """Keeps more or fewer than k."""
     return lambda logits, temperature, top_k, top_p: next_token_probs(
@@ -187,6 +274,12 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "smallest-k": smallest,
     "k-plus-one": shifted(1),
     "k-minus-one": shifted(-1),
+    "kth-dropped": kth_dropped,
+    "one-lost": one_lost,
+    "threshold-shared": shared_threshold(lambda kth: kth[0]),
+    "lowest-threshold-shared": shared_threshold(lambda kth: kth.min()),
+    "highest-threshold-shared": shared_threshold(lambda kth: kth.max()),
+    "largest-of-the-batch": highest_for_all,
     "cut-to-zero": zeroed,
     "rank-of-top-k": ranks_of_top_k,
     "no-top-p": lambda logits, t, k, p: next_token_probs(logits, t, k),
@@ -196,6 +289,17 @@ DISTRIBUTIONS: dict[str, Distribution] = {
     "least-likely-first": from_the_least_likely,
     "threshold": by_threshold,
     "rank-of-top-p": not_put_back,
+    "cut-in-sorted-order": cut_in_sorted_order,
+    "top-p-without-top-k": lambda logits, t, k, p: next_token_probs(
+        logits, t, None if p is not None else k, p
+    ),
+    "top-k-without-top-p": lambda logits, t, k, p: next_token_probs(
+        logits, t, k, None if k is not None else p
+    ),
+    "no-softmax": no_softmax,
+    "softmax-twice": softmax_twice,
+    "softmax-of-kept": softmax_of_kept,
+    "softmax-over-batch": softmax_over_batch,
     "temperature-last": temperature_last,
     "top-p-first": nucleus_first,
     "temperature-last-p-first": both_last,

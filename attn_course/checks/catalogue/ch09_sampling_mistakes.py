@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, nan
 
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch09_sampling_distributions import DISTRIBUTIONS, Distribution
+from attn_course.checks.catalogue.ch09_sampling_distributions import (
+    DISTRIBUTIONS,
+    Distribution,
+    no_softmax,
+    shared_threshold,
+)
 from attn_course.checks.exercise import Answer, Mistake
 from attn_course.generation import next_token_probs
 
@@ -27,7 +32,8 @@ def drawing(distribution: Distribution) -> Answer:
     ) -> Tensor:
         if temperature == 0:
             return logits.argmax(dim=-1)
-        probs = distribution(logits.double(), temperature, top_k, top_p)
+        # in their own dtype: torch.multinomial then draws what it draws for a learner
+        probs = distribution(logits, temperature, top_k, top_p)
         return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
     return answer
@@ -110,6 +116,36 @@ def naive(
     return drawn(next_token_probs(probs.log(), 1.0, top_k, top_p), generator)[:, 0]
 
 
+def dropped_raw(fill: float) -> Answer:
+    """Cuts the token that crosses p, and with a small p all of them."""
+
+    def weights(
+        logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
+    ) -> Tensor:
+        probs = next_token_probs(logits, temperature, top_k)
+        if top_p is None:
+            return probs
+        ordered, order = probs.sort(dim=-1, descending=True)
+        kept = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)
+        nothing_left = (kept == 0).all(dim=-1, keepdim=True)
+        return torch.zeros_like(probs).scatter(-1, order, kept).masked_fill(nothing_left, fill)
+
+    return drawing(weights)
+
+
+def k_as_it_is(
+    logits: Tensor,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: Generator | None = None,
+) -> Tensor:
+    """Asks for more tokens than there are."""
+    if temperature != 0 and top_k is not None:
+        logits.topk(top_k)
+    return drawing(next_token_probs)(logits, temperature, top_k, top_p, generator)
+
+
 def of(mistake_id: str, message: str, *others: str) -> Mistake:
     """The mistake of drawing from this distribution, or from one of the others."""
     also = tuple(drawing(DISTRIBUTIONS[other]) for other in others)
@@ -178,7 +214,34 @@ MISTAKES = (
     of("no-top-k", "top_k does nothing: tokens beyond the k most likely are still drawn."),
     of("smallest-k", "The k *least* likely tokens are kept. It should be the most likely ones."),
     of("k-plus-one", "k + 1 tokens are kept. Exactly k should be."),
-    of("k-minus-one", "k − 1 tokens are kept. Exactly k should be."),
+    Mistake(
+        "k-minus-one",
+        "k − 1 tokens are kept. Exactly k should be: the k-th largest stays.",
+        drawing(DISTRIBUTIONS["k-minus-one"]),
+        also=(drawing(DISTRIBUTIONS["kth-dropped"]),),
+    ),
+    Mistake(
+        "k-beyond-vocabulary",
+        "A top_k larger than the vocabulary raises an error. All tokens stay then.",
+        k_as_it_is,
+    ),
+    of(
+        "one-lost",
+        "With a top_k as large as the vocabulary, or larger, the least likely token is lost. All "
+        "should stay.",
+    ),
+    Mistake(
+        "threshold-shared",
+        "All sequences are cut at one threshold, the k-th largest logit of one of them or of the "
+        "whole batch. Each row has its own.",
+        drawing(DISTRIBUTIONS["threshold-shared"]),
+        also=(
+            drawing(shared_threshold(lambda kth: kth[0], fill=-1e9)),
+            drawing(DISTRIBUTIONS["lowest-threshold-shared"]),
+            drawing(DISTRIBUTIONS["highest-threshold-shared"]),
+            drawing(DISTRIBUTIONS["largest-of-the-batch"]),
+        ),
+    ),
     of(
         "cut-to-zero",
         "What top-k cuts away gets the logit 0, and exp(0) = 1 is no small weight. A logit of "
@@ -190,11 +253,16 @@ MISTAKES = (
         "into the shortened list.",
     ),
     of("no-top-p", "top_p does nothing: tokens outside the nucleus are still drawn."),
-    of(
+    Mistake(
         "crossing-dropped",
         "The token that crosses p is left out. The nucleus is the smallest set whose probability "
         "*reaches* p, so it belongs to it; with a small p nothing else would be left.",
-        "crossing-dropped-but-one",
+        drawing(DISTRIBUTIONS["crossing-dropped"]),
+        also=(
+            drawing(DISTRIBUTIONS["crossing-dropped-but-one"]),
+            dropped_raw(0.0),
+            dropped_raw(nan),
+        ),
     ),
     of(
         "one-beyond",
@@ -213,6 +281,34 @@ MISTAKES = (
         "rank-of-top-p",
         "With top_p the *rank* comes back, not the token: probabilities were sorted, and what is "
         "drawn was not put back into the order of the vocabulary.",
+    ),
+    of(
+        "cut-in-sorted-order",
+        "The nucleus is found among *sorted* probabilities, and the cut is made among unsorted "
+        "ones. Put it back into the order of the vocabulary first.",
+    ),
+    of(
+        "top-p-without-top-k",
+        "Where both are given only one of top_k and top_p is used. First the one, then the other.",
+        "top-k-without-top-p",
+    ),
+    Mistake(
+        "no-softmax",
+        "What is drawn from are no probabilities, but logits or log-probabilities, and those may "
+        "be negative: the softmax is missing.",
+        drawing(no_softmax),
+        also=(drawing(lambda logits, *rest: no_softmax(logits, *rest).log_softmax(dim=-1)),),
+    ),
+    of(
+        "softmax-twice",
+        "The softmax is taken twice. That of probabilities is nearly flat: all of them lie between "
+        "0 and 1.",
+        "softmax-of-kept",
+    ),
+    of(
+        "softmax-over-batch",
+        "The softmax is taken along the batch. Each sequence has probabilities of its own: along "
+        "the vocabulary, the last axis.",
     ),
     of(
         "temperature-last",

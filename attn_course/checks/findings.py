@@ -1,0 +1,137 @@
+"""What an answer did, case by case, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+import torch
+
+from attn_course.checks import compare
+from attn_course.checks.compare import Expected, describe
+from attn_course.checks.exercise import (
+    Answer,
+    Case,
+    Exercise,
+    Output,
+    as_float64,
+    call_stage,
+    positional_names,
+)
+from attn_course.checks.runner import TIME_LIMIT, Failure, Outcome, copy_of, detached, run
+
+TOTAL_LIMIT = 30.0
+"""Seconds of wall-clock time for all calls of one answer together."""
+
+
+def observe(answer: Answer, cases: Sequence[Case]) -> list[Outcome]:
+    """Call `answer` on each case, and on the first one again; stop at the time limit."""
+    return list(outcomes_of(answer, [*cases, *cases[:1]]))
+
+
+def outcomes_of(answer: Answer, cases: Sequence[Case]) -> Iterator[Outcome]:
+    """Call `answer` on each case as it is asked for; stop at the time limit."""
+    end = monotonic() + TOTAL_LIMIT
+    for case in cases:
+        args = copy_of(case.args)
+        seconds = max(0.1, min(TIME_LIMIT, end - monotonic()))
+        outcome = run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, seconds)
+        failure = outcome.failure
+        if failure and failure.timed_out and seconds < TIME_LIMIT:
+            text = f"more than {TOTAL_LIMIT:g} s for all probes together"
+            outcome = replace(outcome, failure=replace(failure, text=text))
+        yield outcome
+        if failure and (failure.timed_out or failure.unwritten):
+            break
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One case with what the answer did there and what is wrong with it (None: nothing)."""
+
+    case: Case
+    outcome: Outcome
+    expected: Any
+    problem: str | None
+
+
+def examined(exercise: Exercise, case: Case, outcome: Outcome) -> Finding:
+    """What an outcome is worth, held against the reference's in float64."""
+    exact = as_float64(copy_of(case.args))
+    expected = detached(call_stage(case.stage, exercise.reference, exact))
+    return Finding(case, outcome, expected, problem_of(exercise, case, outcome, expected))
+
+
+def problem_of(exercise: Exercise, case: Case, outcome: Outcome, expected: Any) -> str | None:
+    """What is wrong with an outcome, in words; None if it is right."""
+    if outcome.failure:
+        return _failure_problem(outcome.failure)
+    if outcome.altered:
+        names = input_names(exercise, case)
+        altered = ", ".join(f"`{names[k]}`" for k in outcome.altered)
+        return f"the input {altered} is altered in place"
+    wanted = case.stage.outputs or exercise.outputs
+    return _value_problem(outcome.value, wanted, expected, case)
+
+
+def _value_problem(
+    actual: Any, wanted: tuple[Output, ...], expected: Any, case: Case
+) -> str | None:
+    if len(wanted) == 1:
+        actual, expected = (actual,), (expected,)
+    elif not isinstance(actual, tuple) or len(actual) != len(wanted):
+        names = ", ".join(output.name for output in wanted)
+        return f"it must return ({names}), got {describe(actual)}" + (
+            ": is there a `return`?" if actual is None else ""
+        )
+    for output, value, target in zip(wanted, actual, expected, strict=True):
+        aim = Expected(f"`{output.name}`", tuple(output.axes.split()), target)
+        problem = compare.problem(value, aim, case.dtype)
+        if problem:
+            return problem
+    return None
+
+
+def _failure_problem(failure: Failure) -> str:
+    if failure.timed_out:
+        cause = "is it very slow, or is there an endless loop?"
+        return f"it did not end within its time limit ({failure.text}): {cause}"
+    where = f" at `{failure.line}`" if failure.line else ""
+    return f"it raised {failure.kind}: {failure.text or '(no text)'}{where}"
+
+
+def comparable(finding: Finding) -> bool:
+    """Whether the answer's value has the reference's form, so that a diagnosis may read it."""
+
+    def alike(actual: Any, expected: Any) -> bool:
+        if isinstance(expected, tuple):
+            same_length = isinstance(actual, tuple) and len(actual) == len(expected)
+            return same_length and all(map(alike, actual, expected))
+        if isinstance(expected, torch.Tensor):
+            if not isinstance(actual, torch.Tensor) or actual.shape != expected.shape:
+                return False
+            dtype = finding.case.dtype
+            return actual.device == expected.device and not compare.wrong_dtype(
+                actual, expected, dtype
+            )
+        return type(actual) is type(expected)
+
+    return finding.outcome.failure is None and alike(finding.outcome.value, finding.expected)
+
+
+def input_names(exercise: Exercise, case: Case) -> tuple[str, ...]:
+    """The names of a case's arguments."""
+    if case.stage.inputs:
+        return case.stage.inputs
+    if case.stage.call:
+        return positional_names(case.stage.call)[1:]
+    return exercise.parameters
+
+
+def same_outcome(one: Outcome, other: Outcome, dtype: torch.dtype) -> bool:
+    """Whether two calls did the same: the value, the kind of error, what was altered."""
+    if one.failure or other.failure:
+        return bool(one.failure and other.failure and one.failure.kind == other.failure.kind)
+    return one.altered == other.altered and compare.same(one.value, other.value, dtype)

@@ -1,0 +1,111 @@
+"""Which known mistake an answer makes: the one that does what the answer does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from attn_course.checks.exercise import Answer, Exercise, Mistake
+from attn_course.checks.findings import Finding, outcomes_of, problem_of, same_outcome
+from attn_course.checks.runner import Outcome
+
+
+def known_mistake(
+    exercise: Exercise, findings: Sequence[Finding], wrong: Sequence[Finding]
+) -> tuple[Mistake | None, bool]:
+    """The mistake that does what the answer does, and whether it does so on all probes.
+
+    That is preferred. Else the answer has another fault besides, or one that nobody foresaw: then
+    see `_likeliest`.
+    """
+    findings = [f for f in findings if not f.case.stage.remark]
+    stage = wrong[0].case.stage
+    with_value = any(f.outcome.failure is None for f in wrong if f.case.stage is stage)
+    # RuntimeError alone is no fingerprint: without a wrong value the error's text must agree too
+    text = not any(finding.outcome.failure is None for finding in wrong)
+    on_stage = [finding for finding in findings if finding.case.stage is stage]
+    elsewhere = [finding for finding in findings if finding.case.stage is not stage]
+    candidates = []
+    for mistake, version in ((m, v) for m in exercise.mistakes for v in m.versions):
+        # most mistakes differ on this stage already, and need not be run on the other probes
+        if not all(agrees for agrees, _ in _comparisons(exercise, version, on_stage, text=text)):
+            continue
+        compared = list(_comparisons(exercise, version, elsewhere, text=text))
+        if all(agrees for agrees, _ in compared):
+            return mistake, True
+        candidates.append(_Candidate.of(mistake, elsewhere, compared))
+    return _likeliest(candidates) if with_value else None, False
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A mistake that explains the first bad stage, and how it fares on the others.
+
+    Attributes:
+        traced: wherever it is wrong, the answer is wrong in the same way.
+        denied: somewhere it is wrong and the answer right.
+        explained: how many further bad stages it explains as well.
+        agreeing: on how many probes it does what the answer does.
+    """
+
+    mistake: Mistake
+    traced: bool
+    denied: bool
+    explained: int
+    agreeing: int
+
+    @staticmethod
+    def of(
+        mistake: Mistake, findings: Sequence[Finding], compared: Sequence[tuple[bool, bool]]
+    ) -> _Candidate:
+        bad, differing = set(), set()
+        for finding, (agrees, _) in zip(findings, compared, strict=True):
+            bad |= {finding.case.stage.name} if finding.problem else set()
+            differing |= set() if agrees else {finding.case.stage.name}
+        return _Candidate(
+            mistake,
+            traced=all(agrees or right for agrees, right in compared),
+            denied=any(
+                not finding.problem and not right
+                for finding, (_, right) in zip(findings, compared, strict=True)
+            ),
+            explained=len(bad - differing),
+            agreeing=sum(agrees for agrees, _ in compared),
+        )
+
+
+def _likeliest(candidates: Sequence[_Candidate]) -> Mistake | None:
+    """The mistake that explains a part of what the answer does, if it can be no other one.
+
+    A stage may fail in the same way for several reasons, and a name that is not true misleads
+    more than none. So it must leave its whole trace, or explain more stages than any other, or
+    be the only one that explains the first.
+    """
+    possible = [c for c in candidates if c.explained or not c.denied]
+    for chosen in ([c for c in possible if c.traced], possible):
+        most = max((c.explained for c in chosen), default=0)
+        leading = [c for c in chosen if c.explained == most]
+        if len({c.mistake.id for c in leading}) == 1:
+            return max(leading, key=lambda c: c.agreeing).mistake
+    return None
+
+
+def _comparisons(
+    exercise: Exercise, version: Answer, findings: Sequence[Finding], *, text: bool
+) -> Iterator[tuple[bool, bool]]:
+    """Case by case, whether a known mistake does what the answer did, and whether that is right."""
+    # one after the other: most mistakes differ on the first case already
+    outcomes = outcomes_of(version, [finding.case for finding in findings])
+    for finding in findings:
+        outcome = next(outcomes, None)
+        if outcome is None:
+            yield False, False
+            continue
+        agrees = same_outcome(outcome, finding.outcome, finding.case.dtype)
+        agrees = agrees and (not text or _same_text(outcome, finding.outcome))
+        yield agrees, not problem_of(exercise, finding.case, outcome, finding.expected)
+
+
+def _same_text(one: Outcome, other: Outcome) -> bool:
+    """Whether two calls that did the same raised the same text, if anything."""
+    return (one.failure and one.failure.text) == (other.failure and other.failure.text)
