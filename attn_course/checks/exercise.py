@@ -7,12 +7,20 @@ import zlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 Answer = Callable[..., Any]
+
+Wire = Literal["arrays", "class", "callable", "samples"]
+"""What passes between an answer and its judge, where the two are different processes.
+
+arrays: numbers and tensors. class: the answer makes a module, whose weights and parts are known
+by name and can be set from outside. callable: it is given models, layers or functions, and calls
+them back. samples: it is given a generator, and what it draws is counted.
+"""
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,10 @@ class Exercise:
         difficulty: 1 to 3.
         minutes: an honest time.
         may_use: what the answer may call, in words.
+        points: what it is worth.
+        optional: whether the course goes on without it.
+        alias: the name of what the learner writes, where it is not the reference's.
+        wire: what may pass between the answer and a judge in another process; nothing else does.
     """
 
     number: str
@@ -141,6 +153,7 @@ class Exercise:
     points: int = 1
     optional: bool = False
     alias: str = ""
+    wire: Wire = "arrays"
 
     @property
     def name(self) -> str:

@@ -32,10 +32,13 @@ class Exchange:
     Args:
         peer: what stand-ins are to call.
         side: the first letter of the keys of this side's own objects.
+        modules: whether modules, containers and optimizers of the other side are let in; else
+            each is but an object of that name.
     """
 
-    def __init__(self, peer: Peer, side: str) -> None:
+    def __init__(self, peer: Peer, side: str, *, modules: bool = True) -> None:
         self._peer = peer
+        self._lets_in = modules
         self._side = side
         self._count = 0
         self._keys: dict[int, str] = {}
@@ -108,9 +111,13 @@ class Exchange:
 
     def _import(self, data: dict[str, Any]) -> Any:
         if isinstance(data.get("o"), str):
-            return type(data["o"][:60] or "object", (Opaque,), {})()
+            return _opaque(data["o"])
         if isinstance(data.get("error"), dict):
             return read_error(data["error"])
+        if not self._lets_in and data.keys() & {"parts", "module", "optimizer"}:
+            described = data.get("module")
+            kind = described.get("class") if isinstance(described, dict) else data.get("kind")
+            return _opaque(kind)
         if "parts" in data:
             return self._container(data)
         key = data.get("R")
@@ -173,6 +180,10 @@ class Exchange:
             return forms.RemoteOptimizer(self._peer, key, found)
         form = forms.RemoteFunction if data.get("calls") is True else forms.RemoteObject
         return type(str(data.get("kind"))[:60] or "object", (form,), {})(self._peer, key)
+
+
+def _opaque(kind: Any) -> Opaque:
+    return type(str(kind or "object")[:60], (Opaque,), {})()
 
 
 def _own_key(value: Any) -> dict[str, Any] | None:

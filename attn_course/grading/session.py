@@ -231,7 +231,7 @@ class Session:
             found = ready.get("found") if isinstance(ready, dict) else None
             if found != "callable":
                 return self._not_there(name, str(found))
-            peer = Peer(swap, "t")
+            peer = Peer(swap, "t", form=get(name).wire)
             seed = verdict.seed_for(self.settings.seed, name, self.rebuilt.code)
             finding = verdict.find(name, self._cell.points, peer, seed, self.settings.timeout)
             if finding.status in ("timeout", "killed"):

@@ -1,9 +1,12 @@
 """Answers judged through the line between two processes fare as they do without it."""
 
 import pytest
+import torch
 from torch import nn
 
 from attn_course.checks import Exercise, examine, exercises, get
+from attn_course.checks.exercise import call_stage
+from attn_course.checks.runner import copy_of
 from attn_course.grading import forms, inside
 from attn_course.grading.peer import Peer
 from tests.checks.test_catalogue import MISTAKES, collected, label
@@ -14,9 +17,9 @@ EXERCISES = [get(name) for name in exercises()]
 pytestmark = pytest.mark.usefixtures("without_shape_checks")
 
 
-def remote(answer):
+def remote(answer, form="class"):
     """`answer` at the other end of a line within this process: every value passes as text."""
-    trusted = Peer(lambda text: kernel.serve_one(text), "t")
+    trusted = Peer(lambda text: kernel.serve_one(text), "t", form=form)
     kernel = Peer(lambda text: trusted.serve_one(text), "k", lambda _: answer)
     kernel.locate = inside.locate
     return lambda *args, **kwargs: trusted.call("answer:it", "", args, kwargs)
@@ -58,16 +61,60 @@ def test_parts_without_number_are_refused(levels):
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=label)
+def test_every_exercise_declares_what_passes_between_the_processes(exercise):
+    given, made = [], []
+
+    def noted(*args, **kwargs):
+        given.extend([*args, *kwargs.values()])
+        made.append(exercise.reference(*args, **kwargs))
+        return made[-1]
+
+    for case in {case.stage.name: case for case in exercise.cases()}.values():
+        call_stage(case.stage, noted, copy_of(case.args))
+    if any(isinstance(value, torch.Generator) for value in given):
+        due = "samples"
+    elif any(map(callable, given)):
+        due = "callable"
+    else:
+        due = "class" if any(isinstance(value, nn.Module) for value in made) else "arrays"
+    assert exercise.wire == due
+
+
+@pytest.mark.parametrize("form", ["arrays", "samples", "callable"])
+def test_a_module_is_let_in_only_where_a_class_is_asked_for(form):
+    class Answer(nn.Linear):
+        pass
+
+    found = remote(lambda: (Answer(2, 2), nn.ModuleList([Answer(2, 2)])), form)()
+    assert [type(one).__name__ for one in found] == ["Answer", "ModuleList"]
+    assert not any(isinstance(one, nn.Module) or callable(one) for one in found)
+    assert isinstance(remote(lambda: Answer(2, 2))(), nn.Module)
+
+
+@pytest.mark.parametrize("form", ["arrays", "samples"])
+def test_nothing_is_done_for_an_answer_that_is_given_arrays_only(form):
+    def double(x):
+        return 2 * x
+
+    def ask(given):
+        return given(torch.ones(2))
+
+    assert remote(ask, "callable")(double).tolist() == [2, 2]
+    with pytest.raises(Exception, match="no such operation"):
+        remote(ask, form)(double)
+
+
+@pytest.mark.parametrize("exercise", EXERCISES, ids=label)
 def test_the_reference_passes_through_the_line(exercise: Exercise):
     for seed in (1, 2):
-        report = examine(remote(exercise.reference), exercise, seed)
+        report = examine(remote(exercise.reference, exercise.wire), exercise, seed)
         assert report.passed, report.message
         assert not report.remarks
 
 
 @pytest.mark.parametrize(("exercise", "answer"), collected("RIGHT"), ids=label)
 def test_correct_variants_pass_through_the_line(exercise, answer):
-    here, there = examine(answer, exercise), examine(remote(answer), exercise)
+    here, there = examine(answer, exercise), examine(remote(answer, exercise.wire), exercise)
     assert there.passed, there.message
     assert there.remarks == here.remarks
 
@@ -75,7 +122,7 @@ def test_correct_variants_pass_through_the_line(exercise, answer):
 @pytest.mark.slow
 @pytest.mark.parametrize(("exercise", "mistake", "answer"), MISTAKES, ids=label)
 def test_each_mistake_is_named_through_the_line(exercise, mistake, answer):
-    report = examine(remote(answer), exercise)
+    report = examine(remote(answer, exercise.wire), exercise)
     assert not report.passed
     assert report.mistake == mistake, report.message
 
@@ -84,7 +131,7 @@ def test_each_mistake_is_named_through_the_line(exercise, mistake, answer):
 @pytest.mark.parametrize(("exercise", "case"), collected("WRONG"), ids=label)
 def test_other_wrong_answers_are_told_the_same_through_the_line(exercise, case):
     answer, mistake, *words = case
-    report = examine(remote(answer), exercise)
+    report = examine(remote(answer, exercise.wire), exercise)
     assert not report.passed
     assert report.mistake == mistake, report.message
     for word in words:

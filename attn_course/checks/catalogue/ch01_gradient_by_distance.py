@@ -108,6 +108,7 @@ def draw_recurrent(rng: Generator) -> Iterator[tuple]:
 GRADIENT_BY_DISTANCE = Exercise(
     number="1.3",
     reference=gradient_by_distance,
+    wire="callable",
     outputs=(Output("result", "distance"),),
     difficulty=3,
     minutes=20,

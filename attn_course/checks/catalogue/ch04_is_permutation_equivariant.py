@@ -171,6 +171,7 @@ def draw_all(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="4.5",
     reference=is_permutation_equivariant,
+    wire="callable",
     outputs=(Output("verdict"),),
     difficulty=3,
     minutes=20,

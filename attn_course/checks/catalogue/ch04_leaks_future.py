@@ -210,6 +210,7 @@ def draw_all(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="4.6",
     reference=leaks_future,
+    wire="callable",
     outputs=(Output("verdict"),),
     difficulty=3,
     minutes=25,

@@ -153,6 +153,7 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="4.2",
     reference=SelfAttention,
+    wire="class",
     outputs=ATTENDED,
     difficulty=2,
     minutes=20,

@@ -346,6 +346,7 @@ RETURNED = (
 EXERCISE = Exercise(
     number="5.6",
     reference=ablate_heads,
+    wire="callable",
     outputs=RETURNED,
     difficulty=2,
     minutes=15,

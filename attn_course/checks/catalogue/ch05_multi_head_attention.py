@@ -11,6 +11,7 @@ from attn_course.multihead import MultiHeadAttention
 EXERCISE = Exercise(
     number="5.3",
     reference=MultiHeadAttention,
+    wire="class",
     outputs=probes.ATTENDED,
     difficulty=3,
     minutes=35,

@@ -284,6 +284,7 @@ MISTAKES = (
 EXERCISE = Exercise(
     number="7.5",
     reference=count_parameters,
+    wire="callable",
     outputs=(Output("number of parameters"),),
     difficulty=1,
     minutes=10,

@@ -183,6 +183,7 @@ MISTAKES = (
 EXERCISE = Exercise(
     number="7.3",
     reference=EncoderBlock,
+    wire="class",
     outputs=(Output("output", "b n d"),),
     difficulty=2,
     minutes=20,

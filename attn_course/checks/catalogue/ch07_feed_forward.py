@@ -133,6 +133,7 @@ def _parts_in(text: str) -> dict[str, str]:
 EXERCISE = Exercise(
     number="7.2",
     reference=FeedForward,
+    wire="class",
     outputs=(Output("output", "b n d"),),
     difficulty=1,
     minutes=10,

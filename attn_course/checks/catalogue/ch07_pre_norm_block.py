@@ -191,6 +191,7 @@ MISTAKES = (
 EXERCISE = Exercise(
     number="7.4",
     reference=PreNormBlock,
+    wire="class",
     outputs=(Output("output", "b n d"),),
     difficulty=2,
     minutes=10,

@@ -139,6 +139,7 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="8.4",
     reference=DecoderBlock,
+    wire="class",
     outputs=(Output("output", "b n d"),),
     difficulty=2,
     minutes=20,

@@ -195,6 +195,7 @@ TOKENS = (Output("tokens", "b n"),)
 EXERCISE = Exercise(
     number="8.5",
     reference=greedy_decode,
+    wire="callable",
     outputs=TOKENS,
     difficulty=2,
     minutes=20,

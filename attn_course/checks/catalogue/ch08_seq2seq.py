@@ -264,6 +264,7 @@ MEMORY = (Output("memory", "b n d"),)
 EXERCISE = Exercise(
     number="8.6",
     reference=reference,
+    wire="class",
     alias="Seq2Seq",
     outputs=LOGITS,
     difficulty=3,

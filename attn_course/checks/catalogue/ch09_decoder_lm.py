@@ -227,6 +227,7 @@ SIZES = ("d_model", "num_heads", "d_ff", "num_layers")
 EXERCISE = Exercise(
     number="9.2",
     reference=reference,
+    wire="class",
     alias="DecoderLM",
     outputs=LOGITS,
     difficulty=2,

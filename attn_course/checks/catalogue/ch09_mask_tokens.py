@@ -106,6 +106,7 @@ EVERYTHING = (Output("inputs", "b n"), Output("targets", "b n"))
 EXERCISE = Exercise(
     number="9.4",
     reference=mask_tokens,
+    wire="samples",
     outputs=EVERYTHING,
     difficulty=2,
     minutes=20,

@@ -177,6 +177,7 @@ def by_frequency(name: str, draw: Any, message: str) -> Stage:
 EXERCISE = Exercise(
     number="9.3",
     reference=sample_next,
+    wire="samples",
     outputs=TOKENS,
     difficulty=3,
     minutes=30,
