@@ -21,6 +21,11 @@ from attn_course.grading.records import Cell, Rebuilt, Settings, Verdict
 GRACE_SECONDS = 120.0
 """How long a notebook's process may take beyond the notebook's own time, to start and to judge."""
 
+
+class GraderError(RuntimeError):
+    """The grader itself failed on a notebook; the text is the last of what it wrote."""
+
+
 _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["attn_course.grading.child"])
 
@@ -39,7 +44,9 @@ def execute(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
     """The verdicts on one student's one chapter, one for each exercise, in order.
 
     Raises:
-        SandboxError: if the sandbox does not work here. Never for what a student did.
+        SandboxError: if the sandbox does not work here.
+        GraderError: if the grader's own process raised an error. Neither is for what a student
+            did: one who has used up the time or the memory is told so in the verdicts.
     """
     names = [cell.exercise or "" for cell in rebuilt.checks]
     if set(names) <= set(rebuilt.problems):
@@ -53,6 +60,8 @@ def execute(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
         log = (place / "log").read_text(errors="replace")[-2000:] if code else ""
         if code == NO_SANDBOX:
             raise available.SandboxError(log)
+        if code and code > 0:  # below 0: a signal has ended it
+            raise GraderError(log)
         made = {verdict.exercise: verdict for verdict in _read(job.results)}
         if len(made) < len(names) and not made:
             available.probe(settings.sandbox)

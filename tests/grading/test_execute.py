@@ -18,6 +18,7 @@ from attn_course.grading.execute import execute
 from attn_course.grading.processes import tree
 from attn_course.grading.records import Cell, Problem, Rebuilt, Settings
 from attn_course.grading.verdict import seed_for
+from attn_course.grading.workers import attempt
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
 SETTINGS = Settings(timeout=30, total_timeout=200, memory_mb=2048, seed=3)
@@ -178,6 +179,17 @@ def test_the_seed_reproduces_a_verdict_and_another_draws_other_inputs():
         for seed in (5, 5, 6)
     ]
     assert messages[0] == messages[1] != messages[2]
+
+
+def test_an_error_of_the_grader_is_not_the_student_s(monkeypatch):
+    def fail(place, _settings):
+        (place / "log").write_text("INTERNALERROR> NameError: a check is broken")
+        return int(pytest.ExitCode.INTERNAL_ERROR)
+
+    monkeypatch.setattr(execution, "_run", fail)
+    done = attempt(notebook("01", RIGHT), SETTINGS, execute)
+    assert done.verdicts is None
+    assert "GraderError: INTERNALERROR> NameError: a check is broken" in done.failure
 
 
 def test_no_sandbox_can_be_asked_for_by_name():
