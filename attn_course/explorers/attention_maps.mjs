@@ -78,21 +78,40 @@ export class Mosaic extends Surface {
     const { canvas } = this;
     canvas.tabIndex = 0;
     canvas.setAttribute("role", "application");
-    const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
     ui.keys(canvas, (event) => {
-      const { heads } = this.group;
-      const [down, right] = moves[event.key] ?? [0, { Home: -Infinity, End: Infinity }[event.key]];
-      if (right === undefined) return;
+      const to = this.beside(event.key);
+      if (!to) return;
       event.preventDefault();
-      const layer = Math.min(Math.max(this.layer + down, 0), heads.length - 1);
-      onPick(layer, Math.min(Math.max(this.head + right, 0), heads[layer] - 1));
+      onPick(...to);
     });
-    ui.listen(canvas, "click", (event) => {
-      const { left, top, wide, high } = this.area;
-      const layer = Math.floor((event.offsetY - top) / high);
-      const head = Math.floor((event.offsetX - left) / wide);
-      if (head >= 0 && head < this.group.heads[layer]) onPick(layer, head);
+    ui.listen(canvas, "click", ({ offsetX, offsetY }) => {
+      const { left, top, wide, high, lines, columns } = this.area;
+      const [line, column] = [Math.floor((offsetY - top) / high), Math.floor((offsetX - left) / wide)];
+      const layer = Math.floor(line / lines);
+      const head = (line % lines) * columns + column;
+      if (column >= 0 && column < columns && head < this.group.heads[layer]) onPick(layer, head);
     });
+  }
+
+  // The layer and head to which a key leads. A layer that takes several lines is gone through line by line.
+  beside(key) {
+    const { layer, head, group } = this;
+    const { columns } = this.area;
+    const last = group.heads.length - 1;
+    const end = (at) => group.heads[at] - 1;
+    const clipped = (at, to) => [at, Math.min(Math.max(to, 0), end(at))];
+    const [start, column] = [head - (head % columns), head % columns];
+    if (key === "ArrowLeft" || key === "ArrowRight") return clipped(layer, head + (key === "ArrowLeft" ? -1 : 1));
+    if (key === "Home" || key === "End") return clipped(layer, key === "Home" ? 0 : Infinity);
+    if (key === "ArrowDown") {
+      if (start + columns <= end(layer)) return clipped(layer, head + columns);
+      return layer < last ? clipped(layer + 1, column) : [layer, head];
+    }
+    if (key !== "ArrowUp") return null;
+    if (start) return [layer, head - columns];
+    if (!layer) return [layer, head];
+    const above = layer - 1;
+    return clipped(above, end(above) - (end(above) % columns) + column);
   }
 
   /** group: packed maps. entropy: a number below each. stretch: each to its largest weight. */
@@ -107,14 +126,8 @@ export class Mosaic extends Surface {
   drawAll(pen, width, height, colours) {
     if (!this.group) return;
     const { em, group } = this;
-    const [, rows, columns] = group.shape;
-    const [left, top] = [2.4 * em, 2.2 * em];
-    const wide = (width - left) / Math.max(...group.heads);
-    const high = (height - top) / group.heads.length;
-    this.area = { left, top, wide, high };
-    this.numbered = high > 3.3 * em && wide > 2 * em; // else a bar tells the entropy
-    const below = this.numbered ? 1.1 * em : 5;
-    const scale = Math.min((wide - 6) / columns, (high - below - 6) / rows);
+    this.area = this.layOut(width, height);
+    const { left, top, wide, high, lines, columns, scale } = this.area;
     this.paintPictures();
     pen.imageSmoothingQuality = "high";
     pen.fillStyle = colours.soft;
@@ -122,19 +135,50 @@ export class Mosaic extends Surface {
     pen.fillText(this.ui.t("heads_axis"), left, 0.5 * em);
     pen.fillText(this.ui.t("layers_axis"), 0, 0.5 * em, left);
     pen.textAlign = "center";
-    for (let head = 0; head < Math.max(...group.heads); head++) {
-      pen.fillText(head, left + (head + 0.5) * wide, 1.6 * em);
-    }
+    if (lines === 1) this.drawNumbers(pen);
+    const size = [group.shape[2] * scale, group.shape[1] * scale];
     group.heads.forEach((count, layer) => {
-      pen.fillStyle = colours.soft;
-      pen.fillText(layer, 1.2 * em, top + layer * high + 3 + (rows * scale) / 2);
       for (let head = 0; head < count; head++) {
-        const size = [columns * scale, rows * scale];
-        const x = left + (head + 0.5) * wide - size[0] / 2;
-        const y = top + layer * high + 3;
+        const x = left + ((head % columns) + 0.5) * wide - size[0] / 2;
+        const y = top + (layer * lines + Math.floor(head / columns)) * high + 3;
+        if (head % columns === 0) this.drawLine(pen, layer, head, y + size[1] / 2, colours);
         this.drawOne(pen, layer, head, x, y, size, colours);
       }
     });
+  }
+
+  // How the maps come to be largest: the heads of a layer in one line, or in several.
+  layOut(width, height) {
+    const { em, group } = this;
+    const [, rows, columns] = group.shape;
+    const most = Math.max(...group.heads);
+    const plans = Array.from({ length: most }, (_, k) => {
+      const lines = k + 1;
+      const [left, top] = [(lines > 1 ? 4 : 2.4) * em, 2.2 * em];
+      const across = Math.ceil(most / lines);
+      const [wide, high] = [(width - left) / across, (height - top) / (group.heads.length * lines)];
+      const numbered = high > 3.3 * em && wide > 2 * em; // else a bar tells the entropy
+      const scale = Math.min((wide - 6) / columns, (high - (numbered ? 1.1 * em : 5) - 6) / rows);
+      return { left, top, wide, high, lines, columns: across, scale: Math.max(scale, 0), numbered };
+    });
+    const best = plans.reduce((one, other) => (other.scale > one.scale ? other : one));
+    return best.scale > 1.3 * plans[0].scale ? best : plans[0];
+  }
+
+  // The numbers of the heads, as many as there is room for.
+  drawNumbers(pen) {
+    const { left, wide, columns } = this.area;
+    const every = Math.ceil((pen.measureText(columns).width + 0.3 * this.em) / wide);
+    for (let head = 0; head < columns; head += every) {
+      pen.fillText(head, left + (head + 0.5) * wide, 1.6 * this.em);
+    }
+  }
+
+  // The layer before its line; before each of several also the first head.
+  drawLine(pen, layer, head, y, colours) {
+    pen.fillStyle = colours.soft;
+    if (head === 0) pen.fillText(layer, 1.2 * this.em, y);
+    if (this.area.lines > 1) pen.fillText(head, 3 * this.em, y);
   }
 
   drawOne(pen, layer, head, x, y, [width, height], colours) {
@@ -144,7 +188,7 @@ export class Mosaic extends Surface {
     if (layer === this.layer && head === this.head) outline(pen, x - 1, y - 1, width + 2, height + 2, colours);
     const entropy = this.entropy[headAt(this.group, layer, head)];
     pen.fillStyle = colours.ink;
-    if (this.numbered) return pen.fillText(show(entropy, 2), x + width / 2, y + height + 0.75 * this.em);
+    if (this.area.numbered) return pen.fillText(show(entropy, 2), x + width / 2, y + height + 0.75 * this.em);
     pen.fillRect(x, y + height + 3, width * (entropy / Math.log(Math.max(this.group.shape[2], 2)) || 0), 3);
   }
 

@@ -377,7 +377,8 @@ function unknown(pen, x, y, cell, colours) {
   pen.fillRect(x, y, cell, cell);
   pen.fillStyle = colours.wrong;
   pen.textAlign = "center";
-  pen.fillText("NaN", x + cell / 2, y + cell / 2, cell);
+  const fits = pen.measureText("NaN").width < cell;
+  pen.fillText(fits ? "NaN" : "×", x + cell / 2, y + cell / 2, cell);
 }
 
 export function outline(pen, x, y, width, height, colours, thick = 2.5) {
@@ -468,10 +469,10 @@ export class Plot extends Surface {
     const ticks = xLabels ? xLabels.map((_, k) => k).filter((k) => k % every === 0) : xAxis.ticks;
     for (const tick of ticks) {
       pen.fillStyle = colours.ink;
-      const text = xLabels ? xLabels[tick] : show(tick, 3);
+      const text = xLabels ? shorten(pen, xLabels[tick], every * room - 0.3 * em) : show(tick, 3);
       const half = pen.measureText(text).width / 2;
       const x = xLabels ? px(tick) : Math.min(px(tick), area.right + 0.5 * em - half);
-      pen.fillText(text, x, area.bottom + 0.8 * em, xLabels ? every * room : undefined);
+      pen.fillText(text, x, area.bottom + 0.8 * em);
     }
     pen.strokeStyle = colours.line;
     pen.strokeRect(area.left, area.bottom, area.right - area.left, 0);

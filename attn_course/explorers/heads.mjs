@@ -211,9 +211,10 @@ export function describe(numbers, state, t) {
   if (left_over) return t("does_not_divide", told(numbers, state));
   const head = chosen(state);
   const [i, j] = largest(numbers.weights[head]);
-  const said = t("described", {
+  const weight = numbers.weights[head][i][j];
+  const said = t(Number.isNaN(weight) ? "described_nan" : "described", {
     num_heads, d_k, d_model, parameters: grouped(parameters), head,
-    weight: show(numbers.weights[head][i][j], 2), from_token: cut(tokens[i]), to_token: cut(tokens[j]),
+    weight: show(weight, 2), from_token: cut(tokens[i]), to_token: cut(tokens[j]),
   });
   const off = present(state);
   if (!off.length) return said;
@@ -460,7 +461,8 @@ class HeadGrid extends Surface {
   paintSheet(maps, causal, colours) {
     if (this.sheet?.maps === maps && this.sheet.colours === colours) return;
     const { pixels } = ramp();
-    const hidden = pixelOf([1, 3, 5].map((at) => parseInt(colours.faint.slice(at, at + 2), 16)));
+    const [hidden, unknown] = [colours.faint, colours.wrong].map((hex) =>
+      pixelOf([1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16))));
     const across = Math.ceil(Math.sqrt(maps.length));
     const n = maps[0].length;
     const image = new ImageData(across * n, Math.ceil(maps.length / across) * n);
@@ -468,8 +470,8 @@ class HeadGrid extends Surface {
     maps.forEach((rows, k) => rows.forEach((row, i) => {
       const from = (Math.floor(k / across) * n + i) * across * n + (k % across) * n;
       for (let j = 0; j < n; j++) {
-        const unseen = Number.isNaN(row[j]) || (causal && j > i);
-        points[from + j] = unseen ? hidden : pixels[stepOf(row[j], [0, 1])];
+        const colour = Number.isNaN(row[j]) ? unknown : pixels[stepOf(row[j], [0, 1])];
+        points[from + j] = causal && j > i ? hidden : colour;
       }
     }));
     this.sheet = { maps, colours, across, picture: canvasOf(image) };

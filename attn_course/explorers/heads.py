@@ -208,7 +208,7 @@ class HeadsExplorer(Explorer):
         weights = np.nan_to_num(numbers["weights"][head], nan=-1.0)
         i, j = np.unravel_index(weights.argmax(), weights.shape)
         said = self.t(
-            "described",
+            "described_nan" if np.isnan(numbers["weights"][head]).all() else "described",
             **values,
             head=head,
             weight=show(numbers["weights"][head][i, j], 2),

@@ -22,7 +22,9 @@ const GRID_STYLE = `
 .attn-ex [role=grid] { font-size: .85em; font-variant-numeric: tabular-nums; }
 .attn-ex [role=grid] td, .attn-ex [role=grid] th { padding: .1em .3em; border: 1px solid var(--faint); }
 .attn-ex [role=grid] td { min-width: 3.2em; height: 1.9em; cursor: pointer; }
-.attn-ex [role=grid] th, .attn-ex [role=grid] .corner { font-weight: 400; border: 0; min-width: 0; max-width: 6em; }
+.attn-ex [role=grid] th, .attn-ex [role=grid] .corner { font-weight: 400; border: 0; min-width: 0; max-width: 6em;
+  white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.attn-ex [role=grid] caption { white-space: nowrap; }
 .attn-ex [role=grid] td[data-part=from] { outline: 2px dashed var(--accent); outline-offset: -2px; }
 .attn-ex [role=grid] td[data-part=to] { outline: 3px solid var(--ink); outline-offset: -2px;
   -webkit-text-stroke: .04em currentColor; } /* bold letters are wider: the tables would move */

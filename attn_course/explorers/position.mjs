@@ -325,7 +325,7 @@ class TokenLine extends Surface {
       .map((place, k) => ({ k, at: this.area.left + place * this.area.step }))
       .sort((one, other) => one.at - other.at)
       .map(({ k, at }) => {
-        const text = shorten(pen, tokens[k], width / 3);
+        const text = shorten(pen, tokens[k], Math.min(width / 3, 9 * em));
         const wide = pen.measureText(text).width + 0.7 * em;
         const x = Math.min(Math.max(at - wide / 2, 1), width - wide - 1);
         const free = ends.findIndex((end) => end < x - 0.2 * em);

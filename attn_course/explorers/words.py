@@ -218,6 +218,9 @@ WORDS: dict[str, dict[str, str]] = {
         "described": "{num_heads} {num_heads:head|heads} of d_k = {d_k} {num_heads:makes|make} "
         "{d_model} {d_model:feature|features}; {parameters} parameters, as at every count. The "
         "largest weight of head {head} is {weight}, from “{from_token}” to “{to_token}”.",
+        "described_nan": "{num_heads} {num_heads:head|heads} of d_k = {d_k} "
+        "{num_heads:makes|make} {d_model} {d_model:feature|features}; {parameters} parameters, as "
+        "at every count. All weights of head {head} are NaN.",
         "described_off": "Switched off: {off}. The output moves by {percent} % of its length, "
         "on average over the tokens.",
         "drawn_own": "{num_heads} {num_heads:head|heads} of d_k = {d_k} {num_heads:makes|make} "

@@ -155,8 +155,8 @@ def test_each_explorer_is_shown_and_takes_keys(root: Locator):
     assert an_arrow_key_changes(root)
 
 
-# kills: a cell that is left, cut, pasted, split or turned into text by keys meant for a view;
-# the question whether to restart the kernel, which two zeros put
+# kills: a view that hands its keys to the notebook, where cells are left, cut, pasted or split;
+# the old notebook keeps its commands back only while an element of the output has the focus
 def test_keys_of_a_view_are_no_commands_of_the_notebook(root: Locator):
     root.evaluate(SELECT)
     root.evaluate(FOCUS_FIRST)

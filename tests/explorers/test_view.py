@@ -149,6 +149,42 @@ LONG = ["internationalisation", "a", "Donaudampfschifffahrtsgesellschaft", "b", 
 THREE_LAYERS = torch.eye(5).expand(3, 2, 5, 5)
 
 
+SQUEEZED = """() => {
+    const { prototype } = CanvasRenderingContext2D;
+    const write = prototype.fillText;
+    globalThis.squeezed = [];
+    prototype.fillText = function (text, x, y, room) {
+        if (room < this.measureText(text).width / 2) squeezed.push([text, room]);
+        return write.apply(this, arguments);
+    };
+}"""
+
+
+# kills: names that are pressed into a smear below their bars, or lie over the numbers beside them
+@pytest.mark.parametrize("kind", [AttentionViewer, HeadsExplorer, MaskExplorer, PositionExplorer])
+def test_a_long_name_is_cut_and_not_squeezed(kind, opened):
+    given = {"d_model": 24} if kind is HeadsExplorer else {}
+    view = opened(
+        kind(torch.eye(5)[None, None], LONG)
+        if kind is AttentionViewer
+        else kind(tokens=LONG, **given)
+    )
+    view.page.evaluate(SQUEEZED)
+    view.page.evaluate("[...attnCourseViews][0].update()")
+    assert view.page.evaluate("squeezed") == []
+
+
+def test_a_long_name_keeps_to_its_cell(opened):
+    view = opened(AttentionStepper(*torch.eye(5).expand(3, 5, 5), tokens=LONG))
+    rows = (
+        "Array.from(document.querySelectorAll('[role=grid] tbody tr'), (row) => row.offsetHeight)"
+    )
+    assert len(set(view.page.evaluate(rows))) == 1
+    wide = """Array.from(document.querySelectorAll('[role=grid] th'),
+        (cell) => cell.scrollWidth > cell.clientWidth && getComputedStyle(cell).overflow)"""
+    assert set(view.page.evaluate(wide)) == {False, "hidden"}
+
+
 # kills: sentences and lists whose length the example's short words do not show
 @pytest.mark.parametrize("width", [380, 1000])
 @pytest.mark.parametrize(

@@ -315,6 +315,37 @@ def test_the_arrow_keys_choose_a_head_then_a_token(opened):
     assert "“the” (6) to “the” (0)" in view.caption  # two tokens, told apart by their places
 
 
+# kills: forty maps in one line, each too small to be seen or met
+def test_many_heads_take_several_lines_and_the_arrow_keys_go_through_them(opened):
+    view = opened(AttentionViewer([random_maps(40, 4, 4), random_maps(23, 4, 4)]))
+    view.page.keyboard.press("Tab")
+    chosen = "[...attnCourseViews].map(({ state }) => [state.layer, state.head])[0]"
+    view.press("ArrowRight", "ArrowDown")
+    layer, below = view.page.evaluate(chosen)
+    across = below - 1
+    assert layer == 0
+    assert 4 < across < 20
+    last = across * (39 // across)
+    for keys, expected in [
+        (["ArrowUp", "ArrowUp"], [0, 1]),
+        (["End"], [0, 39]),
+        (["ArrowRight"], [0, 39]),
+        (["ArrowDown"], [1, 39 - last]),
+        (["ArrowUp"], [0, 39]),
+        (["Home", *["ArrowDown"] * (last // across + 1)], [1, 0]),
+        ([*["ArrowDown"] * 9, "End"], [1, 22]),
+    ]:
+        view.press(*keys)
+        assert view.page.evaluate(chosen) == expected
+    place = "[...attnCourseViews][0].surfaces[0].area"
+    x, y = view.page.evaluate(
+        f"[{place}.left + 1.5 * {place}.wide, {place}.top + 1.5 * {place}.high]"
+    )
+    view.root.locator("canvas").first.click(position={"x": x, "y": y})
+    view.settle()
+    assert view.page.evaluate(chosen) == [0, across + 1]
+
+
 def test_the_pointer_chooses_a_row_and_a_column(opened):
     view = opened(AttentionViewer(torch.eye(2)[None, None], ["left", "right"]))
     box = view.root.locator("canvas[aria-label^='attention weights:']").bounding_box()
