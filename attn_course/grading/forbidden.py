@@ -18,27 +18,44 @@ from attn_course.grading.student_code import parse
 _ATTENTION = (
     "scaled_dot_product_attention MultiheadAttention multi_head_attention_forward Transformer "
     "TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer "
-    "flex_attention _scaled_dot_product_attention _native_multi_head_attention "
+    "flex_attention varlen_attn _scaled_dot_product_attention _native_multi_head_attention "
     "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
-    "_scaled_dot_product_efficient_attention _scaled_dot_product_attention_math"
+    "_scaled_dot_product_efficient_attention _scaled_dot_product_attention_math "
+    "_scaled_dot_product_cudnn_attention _scaled_dot_product_fused_attention_overrideable "
+    "_scaled_dot_product_attention_math_for_mps _flash_attention_forward "
+    "_efficient_attention_forward _cudnn_attention_forward _transformer_encoder_layer_fwd "
+    "_triton_multi_head_attention _triton_scaled_dot_attention"
 )
-_SOFTMAX = "softmax log_softmax Softmax LogSoftmax softmin Softmin Softmax2d _softmax safe_softmax"
 _LOSS = (
     "cross_entropy nll_loss CrossEntropyLoss NLLLoss cross_entropy_loss nll_loss_nd "
-    "linear_cross_entropy nll_loss_forward"
+    "linear_cross_entropy LinearCrossEntropyLoss nll_loss_forward nll_loss2d NLLLoss2d "
+    "nll_loss2d_forward AdaptiveLogSoftmaxWithLoss"
 )
-_RECURRENT = "RNN RNNCell GRU GRUCell LSTM LSTMCell rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell"
+# attention and the loss have a softmax in them, which one can get out of them
+_SOFTMAX = (
+    "softmax log_softmax Softmax LogSoftmax softmin Softmin Softmax2d _softmax _log_softmax "
+    "safe_softmax _safe_softmax special_softmax special_log_softmax _masked_softmax "
+    f"_sparse_softmax _sparse_log_softmax gumbel_softmax {_ATTENTION} {_LOSS}"
+)
+_RECURRENT = (
+    "RNN RNNCell RNNBase GRU GRUCell LSTM LSTMCell rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell "
+    "gru gru_cell lstm lstm_cell quantized_rnn_tanh_cell mkldnn_rnn_layer _cudnn_rnn"
+)
 _AUTOGRAD = (
     "backward grad jacobian jacrev jacfwd vjp jvp hessian requires_grad_ gradcheck "
-    "functional_call autograd_grad"
+    "functional_call autograd_grad grad_and_value linearize make_dual unpack_dual dual_level"
 )
-_NORM = "layer_norm LayerNorm native_layer_norm rms_norm RMSNorm"
+_NORM = (
+    "layer_norm LayerNorm native_layer_norm rms_norm RMSNorm group_norm GroupNorm "
+    "native_group_norm instance_norm InstanceNorm1d InstanceNorm2d batch_norm BatchNorm1d "
+    "BatchNorm2d native_batch_norm"
+)
 READY_MADE = {
     "no ready-made attention": _ATTENTION,
     "no ready-made softmax": _SOFTMAX,
     "no ready-made cross_entropy or nll_loss": _LOSS,
-    "no ready-made embedding": "embedding Embedding embedding_bag EmbeddingBag",
-    "no ready-made entropy": "entr entropy Categorical distributions",
+    "no ready-made embedding": "embedding Embedding embedding_bag EmbeddingBag _embedding_bag",
+    "no ready-made entropy": f"entr special_entr entropy Categorical distributions {_LOSS}",
     "no torch.nn.RNN": _RECURRENT,
     "no nn.MultiheadAttention": "MultiheadAttention multi_head_attention_forward",
     "no autograd": _AUTOGRAD,

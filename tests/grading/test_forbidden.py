@@ -22,12 +22,18 @@ FORBIDDEN = {
         "import torch\ndef softmax(s, dim):\n    return torch.ｓoftmax(s, dim)",
         "def softmax(s, dim):\n    from concurrent.futures import ThreadPoolExecutor as Pool",
         "import threading as t",
+        "import torch\ndef softmax(s, dim):\n    return -torch.nn.functional.cross_entropy(s, dim)",
+        "from torch.nn.functional import scaled_dot_product_attention as one",
     ],
+    "layer_norm": ["import torch.nn.functional as F\nf = lambda x: F.group_norm(x, 1)"],
     "scaled_dot_product_attention": [
         "import torch.nn.functional as F\nf = F.scaled_dot_product_attention",
         "from torch import nn\nf = nn.MultiheadAttention(4, 2)",
     ],
-    "softmax_gradient": ["def f(s):\n    s.sum().backward()"],
+    "softmax_gradient": [
+        "def f(s):\n    s.sum().backward()",
+        "from torch.autograd.forward_ad import make_dual",
+    ],
     "run_rnn": ["import torch\nnet = torch.nn.RNN(3, 4)"],
 }
 ALLOWED = {
