@@ -505,7 +505,8 @@ function decades(from, to) {
 function round(from, to) {
   const rough = (to - from) / 4;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((k) => k * power).find((size) => size >= rough);
+  const quarters = power === 1 ? [] : [2.5]; // what is counted from 1 to 10 has no quarters
+  const step = [1, 2, ...quarters, 5, 10].map((k) => k * power).find((size) => size >= rough);
   const first = Math.ceil(from / step - 1e-9);
   // counted, not stepped to the end: next to 1e16 a step of 1 leads nowhere
   const count = Math.min(Math.floor(to / step + 1e-9) - first + 1, 6);

@@ -35,6 +35,7 @@ export function view(ui) {
   const sure = ui.slider({
     name: "confidence", label: ui.t("confidence"), values: confidences, text: (part) => `${part} %`,
   });
+  ui.style(".attn-ex[data-narrow][data-explorer=Predict] .caption { min-height: 2.8em; }");
   const commit = ui.button(ui.t("commit"), () => ui.set({ committed: true }));
   ui.body.append(
     make("div", { className: "prompt", innerHTML: prompt }),

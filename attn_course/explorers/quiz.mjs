@@ -43,7 +43,7 @@ export function view(ui) {
   return (_, state) => {
     reasons.forEach((element, k) => element.classList.toggle("shown", k === state.answer));
     if (state.answer !== before && state.answer !== NONE) {
-      ui.announce(reasons[state.answer].textContent);
+      ui.announce(Array.from(reasons[state.answer].children, (part) => part.textContent).join(" "));
     }
     before = state.answer;
   };

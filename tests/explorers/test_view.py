@@ -1,5 +1,7 @@
 """What every view does for its reader: messages, announcements, tables, focus and theme."""
 
+import re
+
 import pytest
 import torch
 
@@ -10,12 +12,15 @@ from attn_course.explorers import (
     MaskExplorer,
     PositionExplorer,
     Predict,
+    Quiz,
     ScalingExplorer,
 )
 from attn_course.explorers.base import browser_module
 from attn_course.questions import Question
 
 SAID = "() => document.querySelector('.spoken[role=status]').textContent"
+IMPORT = """const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+    const module = await import(address);"""
 SET_BY_PYTHON = """([name, value]) => {
     const [view] = attnCourseViews;
     view.model.set(name, value);
@@ -31,6 +36,27 @@ def test_the_cell_and_the_sentence_are_both_announced(opened):
     said = view.page.evaluate(SAID)
     assert "Row the, column ate: 1." in said
     assert "Query 3 sees" in said
+
+
+# kills: a verdict and its reason that are read out as one word
+def test_the_verdict_and_its_reason_are_announced_one_after_the_other(opened, monkeypatch):
+    monkeypatch.setenv("ATTN_COURSE_PROGRESS", ":memory:")
+    view = opened(Quiz())
+    view.root.get_by_role("radio").first.check()
+    view.click("Answer")
+    view.page.wait_for_function(f"({SAID})() !== ''")
+    said = view.page.evaluate(SAID)
+    assert re.match(r"[✓✗] [\w ]+\. \w+", said), said
+
+
+# kills: an axis with a single number on it, by which nothing can be read off
+@pytest.mark.parametrize("ends", [(0, 1), (0.006, 0.994), (1, 240), (0, 12), (-20, 0), (0, 47)])
+def test_an_axis_has_numbers_enough_to_be_read(opened, ends):
+    module = browser_module("scaling").replace("export {", "export { axis,")
+    load = f"async (text) => {{ {IMPORT} return module.axis({{}}, {list(ends)}).ticks; }}"
+    ticks = opened(ScalingExplorer()).page.evaluate(load, module)
+    assert 2 <= len(ticks) <= 6
+    assert ends[0] <= min(ticks) < max(ticks) <= ends[1]
 
 
 # kills: a message that stays when what it speaks of has passed
@@ -112,9 +138,8 @@ def test_values_that_hardly_differ_are_drawn(opened):
 def test_the_ink_of_a_cell_stands_out_on_every_colour(opened):
     module = browser_module("scaling").replace("export {", "export { luminance, colourAt,")
     least = opened(ScalingExplorer()).page.evaluate(
-        """async (text) => {
-            const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
-            const { luminance, colourAt } = await import(address);
+        f"async (text) => {{ {IMPORT}"
+        """const { luminance, colourAt } = module;
             return Math.min(...Array.from({ length: 101 }, (_, k) => {
                 const light = luminance(colourAt(k / 100));
                 return light > 0.179 ? (light + 0.05) / 0.05 : 1.05 / (light + 0.05);
