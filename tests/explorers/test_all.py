@@ -142,6 +142,21 @@ def test_nothing_is_cut_off(widget, opened, width, size):
     assert view.page.evaluate(CUT_OFF) == [0, []]
 
 
+SIZES = """() => Array.from(document.querySelectorAll(".attn-ex :is(input, select, button, canvas)"))
+    .filter((one) => one.offsetParent)
+    .map((one) => [one.outerHTML.slice(0, 60), one.offsetHeight])"""
+
+
+# kills: boxes, radio buttons and sliders that stay small beside large text
+def test_controls_and_pictures_grow_with_the_text(widget, opened):
+    view = opened(widget, width=2400)
+    small = view.page.evaluate(SIZES)
+    view.page.evaluate("document.documentElement.style.fontSize = '200%'")
+    view.settle()
+    for (what, before), (_, after) in zip(small, view.page.evaluate(SIZES), strict=True):
+        assert after > 1.7 * before, what
+
+
 def test_no_request_leaves_the_page(widget, browser, tmp_path):
     page = browser.new_page()
     asked = []
