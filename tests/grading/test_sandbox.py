@@ -211,7 +211,7 @@ def test_what_would_be_large_when_read_is_not_read(parts):
 def test_memory_is_watched_also_while_nobody_waits_for_the_kernel(kernel):
     kernel.execute_cell_input(
         "import os, time\nfor _ in range(8):\n"
-        "    if os.fork() == 0:\n        held = bytearray(b'x' * 10**9); time.sleep(600)\n"
+        "    if os.fork() == 0:\n        held = bytearray(b'x' * 4 * 10**8); time.sleep(600)\n"
     )
     end = time.monotonic() + 60
     while kernel.gone is None and time.monotonic() < end:
