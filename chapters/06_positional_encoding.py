@@ -611,7 +611,7 @@ reveal("latest-at-8", best)
 reveal("rope-at-2", 1 if lost > 1 / 3 else 0 if lost < 0.1 else 2)
 
 # %% tags=["nbval-ignore-output"]
-print(" " * 12, "".join(f"{f'{factor}×':15}" for factor in (1, 2, 4, 8)))
+print(" " * 12, "".join(f"{f'{factor}×':14}" for factor in (1, 2, 4, 8)))
 for position, runs in latest.items():
     spans = "   ".join(f"{low:.2f} … {high:.2f}" for low, high in zip(runs.amin(0), runs.amax(0)))
     print(f"{position:12} {spans}")
@@ -664,7 +664,7 @@ reveal("three-back-fails", fails[0])
 reveal("three-back-at-2", len(holds))
 
 # %% tags=["nbval-ignore-output"]
-print(" " * 12, "".join(f"{f'{factor}×':15}" for factor in (1, 2, 4, 8)))
+print(" " * 12, "".join(f"{f'{factor}×':14}" for factor in (1, 2, 4, 8)))
 for position, runs in three.items():
     spans = "   ".join(f"{low:.2f} … {high:.2f}" for low, high in zip(runs.amin(0), runs.amax(0)))
     print(f"{position:12} {spans}")

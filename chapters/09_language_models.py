@@ -475,13 +475,16 @@ print(prompts[0] + written(decoder.model, text, prompts[0], 160, temperature=0.0
 # random one, and 10 % stay. The loss is taken at the chosen ones alone.
 
 # %%
-torch.manual_seed(3)
+torch.manual_seed(18)
 line = text.encode("the value of the object is returned.")[None]
 inputs, targets = mask_tokens(line, text.vocab_size, text.vocab_size, p=0.3)
 print("reads    ", shown(text, inputs[0]))
 print("asked for", shown(text, targets[0]))
 
 # %% [markdown]
+# Compare the two lines: of the eleven that are asked for, one has become another character, and one can
+# still be read.
+#
 # **Why not hide all of them?** Later there are no mask tokens, and a model that has only ever been asked at
 # mask tokens need not have anything to say elsewhere. With the random and the kept ones it can never be
 # sure that what it reads is right, so it has to form an opinion of every token.
@@ -593,8 +596,8 @@ line_plot(
 for n, fused, single in zip(
     lengths, relative_speed(speeds, READERS[1]), relative_speed(speeds, READERS[2]), strict=True
 ):
-    print(f"n = {n:4}: the Transformer is {fused:.1f} times as fast as the fused GRU, "
-          f"{single:.1f} times as fast as the GRU token by token")
+    print(f"n = {n:4}: the Transformer is {fused:.1f} times as fast as the fused GRU, and "
+          f"{single:.1f} times as one token by token")
 
 # %% [markdown]
 # **What was seen.** A thread of a CPU does one thing after the other anyway. There, what counts is the number

@@ -50,8 +50,9 @@ def heat_map(
     _check_labels(column_labels, columns, "column")
     write = values.size <= _MAX_NUMBERS if numbers is None else numbers
     cell = 0.55 if write else 0.34
+    highest = 9.0 if write or row_labels else 5.0  # rows without words need no room for them
     with style():
-        figure = new_figure(_fit(columns * cell + 2.2), _fit(rows * cell + 1.2))
+        figure = new_figure(_fit(columns * cell + 2.2), _fit(rows * cell + 1.2, high=highest))
         axes = figure.add_subplot()
         image = draw_map(axes, values, limits, row_labels, column_labels)
         axes.set(xlabel=column_axis, ylabel=row_axis)

@@ -175,7 +175,7 @@ RIGHT = {
 }
 WRONG = {
     "EncoderBlock": [
-        (PairKept, None, "TypeError"),
+        (PairKept, "pair-added", "TypeError"),
         (OtherNames, None, "self.self_attention should be an nn.Module"),
         (OneNorm, "shared-norm", "both places"),
         (InPlace, None, "altered in place"),
@@ -195,7 +195,7 @@ WRONG = {
         (PreInPlace, None, "altered in place"),
         (Overwritten, "residual-of-the-normalised", "overwritten"),
         (HalfWay, "post-norm", "x + sublayer(norm(x))"),
-        (PairKept, None, "TypeError"),
+        (PairKept, "pair-added", "TypeError"),
         (Halved, None, "Without a mask the output differs"),
         (UnderNoGrad, "no-gradient", "no_grad"),
     ],

@@ -136,7 +136,7 @@ class Detached(Parts):
 RIGHT = {"DecoderBlock": [ByHand, WithDropout, OwnFeedForward]}
 WRONG = {
     "DecoderBlock": [
-        (PairKept, None, "TypeError"),
+        (PairKept, "pair-added", "TypeError"),
         (OtherNames, None, "self.self_attention should be an nn.Module"),
         (OneNorm, None, "none of them shared"),
         (InPlace, "in-place", "altered in place"),

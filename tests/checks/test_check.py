@@ -12,7 +12,7 @@ import torch
 from nbclient import NotebookClient
 
 from attn_course import checks, progress
-from attn_course.checks import WrongAnswer, check, examine, get, hint, judging, runner
+from attn_course.checks import WrongAnswer, check, examine, findings, get, hint, runner
 
 NAME = "scaled_dot_product_attention"
 
@@ -29,7 +29,7 @@ def _fresh_progress(monkeypatch):
 
 @pytest.fixture
 def _short_limit(monkeypatch):
-    monkeypatch.setattr(judging, "TIME_LIMIT", 0.3)
+    monkeypatch.setattr(findings, "TIME_LIMIT", 0.3)
 
 
 def raises(*_args):
@@ -311,7 +311,7 @@ def test_no_result_can_make_the_check_raise(exercise, make):
 
 
 def test_a_result_without_end_and_a_loop_that_swallows_come_to_an_end(monkeypatch):
-    monkeypatch.setattr(judging, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(findings, "TIME_LIMIT", 0.2)
 
     def swallow(*_args):
         while True:

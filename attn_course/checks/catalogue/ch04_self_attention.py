@@ -66,12 +66,15 @@ def attend_masked(
     return layer(x, mask)
 
 
-def gradients(answer: Answer, x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Any:
+def gradients(
+    answer: Answer, x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, mask: Tensor | None = None
+) -> Any:
     """The gradients of the sum of squares of output and weights: of x and of the three weights."""
     x = x.clone().requires_grad_()
     layer: Any = built(answer, W_q, W_k, W_v)
     inputs = (x, *(getattr(layer, role).weight for role in ROLES))
-    return gradients_at(inputs, tensors_in(layer(x)))
+    results = layer(x) if mask is None else layer(x, mask)
+    return gradients_at(inputs, tensors_in(results))
 
 
 # -- probes -----------------------------------------------------------------------------------
@@ -145,9 +148,11 @@ def draw_empty_rows(rng: Generator) -> Iterator[tuple]:
 
 
 def draw_gradients(rng: Generator) -> Iterator[tuple]:
-    """A sequence and a batch."""
+    """A sequence, a batch, and queries that may attend to nothing."""
     yield tenths(rng, 2, 2), tenths(rng, 2, 1), tenths(rng, 2, 1), tenths(rng, 2, 1)
     yield normal(rng, 2, 4, 5), *weights(rng, 5, 3)
+    lengths = padding_mask(torch.tensor([0, 4, 2]), 4)
+    yield normal(rng, 3, 4, 5), *weights(rng, 5, 3), lengths[:, None]
 
 
 EXERCISE = Exercise(

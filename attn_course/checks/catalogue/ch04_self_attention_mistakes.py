@@ -88,6 +88,23 @@ def from_widths(fill: float) -> Answer:
     return version(forward)
 
 
+def cleaned_at_the_end(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Any:
+    """Replaces NaN in what comes out, and multiplies with it before."""
+    scores = query @ key.mT / sqrt(query.shape[-1])
+    scores = scores if mask is None else scores.masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(dim=-1)
+    return (weights @ value).nan_to_num(0.0), weights.nan_to_num(0.0)
+
+
+def added_and_cleaned(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Any:
+    """The same, with minus infinity added to the scores."""
+    scores = query @ key.mT / sqrt(query.shape[-1])
+    if mask is not None:
+        scores = scores + torch.zeros_like(scores).masked_fill(~mask, -torch.inf)
+    weights = scores.softmax(dim=-1)
+    return (weights @ value).nan_to_num(0.0), weights.nan_to_num(0.0)
+
+
 def zeroed_after(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Any:
     """Takes hidden weights away behind the softmax."""
     weights = (query @ key.mT / sqrt(query.shape[-1])).softmax(dim=-1)
@@ -339,6 +356,13 @@ MISTAKES = (
         "A query that may attend to nothing gets the mean of all values, those that it may not "
         "see. Here it should get zeros.",
         weighted(fill=-1e9),
+    ),
+    Mistake(
+        "gradient-nan",
+        "The output is clean, but where a query may attend to nothing the gradient is NaN: NaN "
+        "arose inside and was replaced only at the end. It must not arise.",
+        attending(cleaned_at_the_end),
+        also=(attending(added_and_cleaned),),
     ),
     Mistake(
         "residual",

@@ -176,6 +176,16 @@ def unchecked(attention: Any, heads: list[int]) -> Any:
     return layer
 
 
+def negative_allowed(attention: Any, heads: list[int]) -> Any:
+    """Compares with the number of heads alone."""
+    if any(m >= attention.num_heads for m in heads):
+        raise ValueError(f"there are {attention.num_heads} heads, got {heads}")
+    layer = deepcopy(attention)
+    with torch.no_grad():
+        right(layer, [m for m in heads if m >= -layer.num_heads])
+    return layer
+
+
 def sliced(attention: Any, heads: list[int]) -> Any:
     """Leaves it to slices, which take whatever there is."""
     layer = deepcopy(attention)
@@ -322,7 +332,7 @@ MISTAKES = (
         "A head that there is not is passed over, or counted from the end. Then an experiment "
         "measures nothing, and nothing tells: raise a ValueError that names it.",
         unchecked,
-        also=(sliced,),
+        also=(negative_allowed, sliced),
     ),
     Mistake(
         "asserted",

@@ -178,6 +178,9 @@ def common(combine: Combine, right: Forward) -> tuple[Mistake, ...]:
         named = (norms[0], norms[1]) if norms else ("norm_1", "norm_2")
         return steps(combine, combine, sublayers=(first, second), norms=named)
 
+    def attending(sublayer: Sublayer) -> Answer:
+        return with_sublayers(sublayer, feed)
+
     def masked_by(change: Callable[[Tensor, Tensor | None], Tensor | None]) -> Answer:
         return version(lambda block, x, mask: right(block, x, change(x, mask)))
 
@@ -302,6 +305,35 @@ def common(combine: Combine, right: Forward) -> tuple[Mistake, ...]:
             "mask-kept",
             "A mask of an earlier call is kept, and used in a call that has none.",
             version(remembers),
+        ),
+        Mistake(
+            "pair-added",
+            "self.self_attention returns a pair, (output, weights). Its output alone is added.",
+            attending(lambda block, x, mask: block.self_attention(x, x, x, mask)),
+            also=(attending(lambda block, x, mask: block.self_attention(x, x, x, mask) + x),),
+        ),
+        Mistake(
+            "attention-asked-with-less",
+            "self.self_attention takes query, key, value and mask. In self-attention the first "
+            "three are one and the same, and each of them is given.",
+            attending(lambda block, x, mask: block.self_attention(x, mask)[0]),
+            also=(
+                attending(lambda block, x, mask: block.self_attention(x)[0]),
+                attending(lambda block, x, mask: block.self_attention(x, mask=mask)[0]),
+            ),
+        ),
+        Mistake(
+            "sequence-first",
+            "Sequences and positions are exchanged on the way into the attention, which takes the "
+            "batch first: tokens then see other sequences, and not their own.",
+            attending(
+                lambda block, x, mask: attend(block, x.transpose(0, 1), mask).transpose(0, 1)
+            ),
+            also=(
+                attending(
+                    lambda block, x, mask: attend(block, x.transpose(0, 1), None).transpose(0, 1)
+                ),
+            ),
         ),
         Mistake(
             "pair",

@@ -15,6 +15,7 @@ from attn_course.checks.catalogue.ch08_cross_attention_versions import (
     cleaned_at_the_end,
     crossed,
     cut_out,
+    filled_and_cleaned,
     joined,
     no_softmax,
     projected,
@@ -238,7 +239,7 @@ MISTAKES = (
         "The output is clean, but with a memory of padding only the gradient is NaN: NaN arose "
         "inside and was replaced only at the end. It must not arise.",
         attending(cleaned_at_the_end),
-        also=(crossed(of_attention.wrong.masked_gradient_nan),),
+        also=(attending(filled_and_cleaned), crossed(of_attention.wrong.masked_gradient_nan)),
     ),
     Mistake(
         "weights-before-the-padding",

@@ -127,6 +127,15 @@ def cleaned_at_the_end(query: Tensor, key: Tensor, value: Tensor, padding: Tenso
     return (weights @ value).nan_to_num(), weights.nan_to_num()
 
 
+def filled_and_cleaned(query: Tensor, key: Tensor, value: Tensor, padding: Tensor | None) -> Any:
+    """The same, with scores that are filled; its weights are not clean before they are used."""
+    scores = query @ key.mT / sqrt(query.shape[-1])
+    if padding is not None:
+        scores = scores.masked_fill(~padding[:, None, :], -torch.inf)
+    weights = scores.softmax(dim=-1)
+    return (weights @ value).nan_to_num(), weights.nan_to_num()
+
+
 def joined(x, memory, W_q, W_k, W_v, padding=None):
     """Looks up in both sequences, one after the other."""
     both = torch.cat([x, memory], dim=1)

@@ -17,6 +17,7 @@ from attn_course.checks.catalogue.ch08_decoder_block_versions import (
     detached_memory,
     dropping,
     feed,
+    feeds_onto_the_first,
     in_order,
     library_attention,
     made_anew,
@@ -43,6 +44,26 @@ from attn_course.checks.modules import of_repeated_calls
 EXERCISES = ()
 
 STEPS = "The steps are self-attention, then attention to the memory, then feed-forward."
+
+
+def pair_of_self(block: Any, x: Tensor, _: Tensor, mask: Any, __: Any) -> Any:
+    """The output and the weights of self-attention."""
+    return block.self_attention(x, x, x, mask)
+
+
+def pair_of_memory(block: Any, x: Tensor, memory: Tensor, _: Any, memory_mask: Any) -> Any:
+    """The output and the weights of cross-attention."""
+    return block.cross_attention(x, memory, memory, memory_mask)
+
+
+def pair_and_self(block: Any, x: Tensor, *others: Any) -> Any:
+    """The same, with x added to the pair."""
+    return pair_of_self(block, x, *others) + x
+
+
+def pair_and_memory(block: Any, x: Tensor, *others: Any) -> Any:
+    """The same, with x added to the pair."""
+    return pair_of_memory(block, x, *others) + x
 
 
 def hidden_by_both(
@@ -145,6 +166,12 @@ MISTAKES = (
         plain_norms(1, 2, 3),
         also=(plain_norms(1), plain_norms(2), plain_norms(3)),
     ),
+    Mistake(
+        "pair-added",
+        "An attention returns a pair, (output, weights). Its output alone is added.",
+        steps(two=pair_of_memory),
+        also=(steps(one=pair_of_self), steps(two=pair_and_memory), steps(one=pair_and_self)),
+    ),
     Mistake("norm-1-unused", "The norm after self-attention is missing.", without_norm(1)),
     Mistake("norm-2-unused", "The norm after cross-attention is missing.", without_norm(2)),
     Mistake("norm-3-unused", "The norm after the feed-forward is missing.", without_norm(3)),
@@ -178,7 +205,7 @@ MISTAKES = (
         "one-norm-used",
         "One norm is used in several places, and another in none.",
         steps(norms="111"),
-        also=(steps(norms="122"), steps(norms="113")),
+        also=tuple(steps(norms=n) for n in ("112", "113", "122", "133", "223", "233")),
     ),
     Mistake(
         "roles-reversed",
@@ -296,9 +323,10 @@ MISTAKES = (
     ),
     Mistake(
         "adds-to-the-input",
-        "Each residual starts from what came into the block. It should start from what the step "
+        "A residual starts from what came into the block. It should start from what the step "
         "before gave.",
         version(adds_to_the_first),
+        also=(version(feeds_onto_the_first),),
     ),
     Mistake(
         "memory-normalised",

@@ -158,6 +158,13 @@ def adds_to_the_first(block: Any, x: Tensor, *others: Any) -> Tensor:
     return block.norm_3(x + feed(block, y, *others))
 
 
+def feeds_onto_the_first(block: Any, x: Tensor, *others: Any) -> Tensor:
+    """The last residual alone starts from what came in."""
+    y = block.norm_1(x + ask_self(block, x, *others))
+    y = block.norm_2(y + ask_memory(block, y, *others))
+    return block.norm_3(x + feed(block, y, *others))
+
+
 def always_causal(block: Any, x: Tensor, memory: Tensor, mask: Any, memory_mask: Any) -> Tensor:
     """Hides the future of x unasked."""
     causal = causal_mask(x.shape[1])
