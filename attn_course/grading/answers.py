@@ -77,6 +77,8 @@ def _pieces(source: str, scaffold: Scaffold, notes: list[str]) -> list[Piece]:
     for mark, task in tasks:
         if task is None:
             notes.append(f"an exercise line of another chapter: Exercise {mark.number}")
+        elif mark.number != task.number:
+            notes.append(f"an exercise line says {mark.number}, its cell answers {task.number}")
     known = [(mark, task) for mark, task in tasks if task is not None]
     if not known and normal_form(source) in scaffold.given:
         return []

@@ -203,6 +203,7 @@ def test_an_answer_under_another_name_is_unmatched_and_says_what_is_there():
 def test_a_line_whose_number_and_name_differ_goes_by_what_the_cell_defines():
     found = code("# Exercise 3.2: attention_entropy\ndef attention_entropy(w):\n    return w")
     assert set(answers(found)) == {"attention_entropy"}
+    assert "an exercise line says 3.2, its cell answers 3.1" in found.notes
 
 
 def test_code_that_python_cannot_read_is_left_for_the_kernel():
