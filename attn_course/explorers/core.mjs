@@ -642,7 +642,7 @@ const STYLE = `
 .attn-ex .toggle { display: inline-flex; gap: .4em; align-items: center; min-height: 1.8em; }
 .attn-ex input { font: inherit; } /* else an em of theirs stays small where text grows */
 .attn-ex input[type=range] { width: 12em; max-width: 100%; accent-color: var(--accent); height: 1.8em; margin: 0; }
-.attn-ex input[type=checkbox], .attn-ex input[type=radio] { width: 1em; height: 1em; accent-color: var(--accent); margin: .2em; }
+.attn-ex input[type=checkbox], .attn-ex input[type=radio] { flex: none; width: 1em; height: 1em; accent-color: var(--accent); margin: .2em; }
 .attn-ex output { min-width: 3.5em; font-variant-numeric: tabular-nums; }
 .attn-ex input[type=number], .attn-ex input[type=text], .attn-ex select, .attn-ex button { font: inherit; color: var(--ink);
   background: var(--paper); border: 1px solid var(--line); border-radius: 4px; padding: .2em .5em; min-height: 1.8em; max-width: 100%; }

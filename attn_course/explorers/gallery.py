@@ -39,4 +39,4 @@ def gallery() -> str:
 def _section(view: Explorer) -> str:
     name = type(view).__name__
     says = (inspect.getdoc(type(view)) or "").split("\n\n")[0]
-    return f'<h2 id="{name}"><code>{name}</code></h2>\n<p>{escape(says)}</p>\n{view.html()}'
+    return f'<h3 id="{name}"><code>{name}</code></h3>\n<p>{escape(says)}</p>\n{view.html()}'

@@ -85,7 +85,8 @@ def _shouted(text: str) -> str:
     return re.sub(r"(\{[^}]+\})|([^{]+)", lambda part: part[1] or part[2].upper(), text)
 
 
-@pytest.mark.parametrize(("width", "dark"), PAGES)
+# what axe judges hangs on the width or on the theme, not on both together
+@pytest.mark.parametrize(("width", "dark"), [(1400, True), (380, False)])
 def test_axe_finds_nothing(widget, opened, width, dark):
     view = opened(widget, width=width, dark=dark)
     button = view.root.locator(".numbers > button").first
@@ -114,21 +115,27 @@ def test_the_first_control_answers_an_arrow_key_at_once(widget, opened):
     assert len({height for _, height in frames}) == 1
 
 
-# kills: a control that keeps the Tab key; a view without a way out
+FOCUSED = """() => {
+    const at = document.activeElement;
+    const { outlineStyle, outlineWidth } = getComputedStyle(at);
+    const seen = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+    return [at.id, !at.closest(".attn-ex") || seen, at.outerHTML.slice(0, 80)];
+}"""
+
+
+# kills: a control that keeps the Tab key; a view without a way out; a focus that cannot be seen
 def test_the_tab_key_goes_through_and_out(widget, opened):
     view = opened(widget)
     view.page.evaluate(
         "document.body.append(Object.assign(document.createElement('button'), {id: 'after'}))"
     )
-    view.root.evaluate(FOCUS_FIRST)
     visited = 0
-    while view.page.evaluate("document.activeElement.id") != "after":
-        hidden = view.page.evaluate(
-            "getComputedStyle(document.activeElement).outlineStyle === 'none'"
-            " && !document.activeElement.closest('.attn-ex')"
-        )
-        assert not hidden
+    while True:
         view.press("Tab")
+        place, visible, what = view.page.evaluate(FOCUSED)
+        if place == "after":
+            break
+        assert visible, what
         visited += 1
         assert visited < 400
     assert visited > 0
@@ -142,7 +149,8 @@ def test_nothing_is_cut_off(widget, opened, width, size):
     assert view.page.evaluate(CUT_OFF) == [0, []]
 
 
-SIZES = """() => Array.from(document.querySelectorAll(".attn-ex :is(input, select, button, canvas)"))
+SIZES = """() => Array.from(document.querySelectorAll(".attn-ex *"))
+    .filter((one) => one.matches("input, select, button, canvas"))
     .filter((one) => one.offsetParent)
     .map((one) => [one.outerHTML.slice(0, 60), one.offsetHeight])"""
 

@@ -221,6 +221,25 @@ def test_a_token_is_dragged(opened):
     assert "“man” stands at position 4, as at first." in view.caption
 
 
+# kills: a slider that moves and changes nothing that is seen
+@pytest.mark.parametrize(
+    ("label", "kind"),
+    [
+        ("position", "sinusoidal"), ("dimension", "sinusoidal"), ("positions n", "sinusoidal"),
+        ("trained length", "learned"), ("d_model", "sinusoidal"), ("base", "rope"),
+        ("head", "alibi"),
+    ],
+)  # fmt: skip
+def test_each_slider_changes_the_pictures(opened, label, kind):
+    view = opened(PositionExplorer(kind=kind))
+    pictures = """Array.from(document.querySelectorAll(".attn-ex canvas"),
+        (canvas) => canvas.toDataURL()).slice(1)"""
+    before = view.page.evaluate(pictures)
+    view.root.get_by_role("slider", name=label, exact=True).press("ArrowLeft")
+    view.settle()
+    assert view.page.evaluate(pictures) != before
+
+
 def test_controls_that_mean_nothing_to_a_kind_are_grey(opened):
     view = opened(PositionExplorer(kind="alibi"))
     usable = {

@@ -132,6 +132,18 @@ def test_the_slider_answers_the_arrow_keys(opened):
     assert "At d_k = 1 " in view.caption
 
 
+# kills: a curve that does not say where on it the slider stands
+def test_each_curve_has_a_marker_at_the_slider(opened):
+    view = opened(ScalingExplorer(d_k=16))
+    markers = """[...attnCourseViews][0].surfaces.map(({ data }) =>
+        [data.lines.length, data.lines[0]?.xs.includes(data.marker) && data.marker])"""
+    curves = [[2, 16]] * 3
+    assert view.page.evaluate(markers)[1:] == curves
+    view.root.get_by_role("slider").press("ArrowRight")
+    view.settle()
+    assert view.page.evaluate(markers)[1:] == [[2, 32]] * 3
+
+
 def test_other_keys_can_be_drawn(opened):
     view = opened(ScalingExplorer())
     before = view.caption
