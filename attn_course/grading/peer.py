@@ -79,8 +79,8 @@ class Peer:
         swap: sends a text and gives the next one that arrives.
         side: "t" in the trusted process, "k" in the kernel: whose objects are whose.
         answer: finds the learner's answer by its name (in the kernel).
-        form: the exercise's `wire`. The trusted process takes no more from the kernel than that:
-            it serves requests for "class" and "callable" only, and lets modules in for "class".
+        form: the exercise's `wire`. For "arrays" and "samples" the trusted process takes data only:
+            it serves no request of the kernel's, and lets no module in.
     """
 
     def __init__(
@@ -92,10 +92,10 @@ class Peer:
     ) -> None:
         self._swap = swap
         self._side = side
-        self._serves = side == "k" or form in ("class", "callable")
+        self._takes_data_only = side == "t" and form in ("arrays", "samples")
         self._answer = answer
         self._tapes: dict[str, _Tape] = {}
-        self._exchange = Exchange(self, side, modules=side == "k" or form == "class")
+        self._exchange = Exchange(self, side, modules=not self._takes_data_only)
         self._operations = {
             "call": self._do_call,
             "back": self._do_back,
@@ -229,7 +229,7 @@ class Peer:
         caught = Exception if self._side == "t" else BaseException
         try:
             operation = self._operations.get(str(message.get("op")))
-            if operation is None or not self._serves:
+            if operation is None or self._takes_data_only:
                 raise Gone("no such operation")
             return self._sealed({"op": "return", **operation(message)})
         except caught as error:
