@@ -32,6 +32,40 @@ def draw(power=6):
     plt.show()
 ipywidgets.interact(draw, power=(0, 10));"""
 
+LARGE = """import torch
+from attn_course.explorers import AttentionViewer
+maps = torch.randn(12, 12, 128, 128, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)"""
+OPENED = "AttentionViewer(maps)"
+PEER_OPENED = """figure, panels = plt.subplots(12, 12, figsize=(9, 9))
+for panel, weights in zip(panels.flat, maps.flatten(end_dim=1)):
+    panel.imshow(weights, vmin=0, vmax=1)
+plt.show()"""
+
+# Runs a cell, and tells after how long its picture stands in the page.
+OPEN = """(index) => new Promise((done) => {
+    const { content } = window.jupyterapp.shell.currentWidget;
+    content.deselectAll();
+    content.activeCellIndex = index;
+    const { node } = content.widgets[index];
+    const drawn = (canvas) => {
+        const { width, height } = canvas;
+        const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+        const pixels = new Uint32Array(data.buffer);
+        return pixels.some((pixel) => pixel !== pixels[0]);
+    };
+    const before = new Set(node.querySelectorAll("img, canvas")); // of an earlier run
+    const start = performance.now();
+    const look = () => {
+        const pictures = Array.from(node.querySelectorAll(".jp-OutputArea :is(img, canvas)"));
+        const shown = pictures.filter((one) => one.offsetParent && !before.has(one));
+        const stands = (one) => (one.tagName === "IMG" ? one.complete : drawn(one));
+        if (shown.length && shown.every(stands)) done(performance.now() - start);
+        else requestAnimationFrame(look);
+    };
+    window.jupyterapp.commands.execute("notebook:run-cell");
+    requestAnimationFrame(look);
+})"""
+
 # Watches an output until its canvases or its picture differ from what they were at the key.
 ARM = """(root) => {
     // a view without a canvas draws with elements
@@ -88,7 +122,7 @@ def rows(rounds: int) -> list[dict]:
     import attn_course.explorers as explorers
 
     names = [name for name in explorers.__all__ if name not in ("Quiz", "Predict")]
-    steps, rates = _measured(names, rounds)
+    steps, rates, opening = _measured(names, rounds)
     found = []
     for name in names:
         ratio = steps[name] / steps["interact"]
@@ -114,24 +148,49 @@ def rows(rounds: int) -> list[dict]:
                 1 / rates["interact"],
             )
         )
+    ours, peer = opening
+    found.append(
+        _row(
+            "AttentionViewer: opening 12 × 12 maps of 128 tokens",
+            ours / peer,
+            f"≤ 1 s: {ours:.2f} s",
+            ours <= 1,
+            ours,
+            peer,
+            "a figure of as many imshow",
+        )
+    )
     return found
 
 
-def _row(name: str, ratio: float, reach: str, reached: bool, ours: float, peer: float) -> dict:
+def _row(
+    name: str,
+    ratio: float,
+    reach: str,
+    reached: bool,
+    ours: float,
+    peer_seconds: float,
+    peer: str = "interact, a new figure a step",
+) -> dict:
     return {
         "row": name,
-        "peer": "interact, a new figure a step",
+        "peer": peer,
         "time_ratio": round(ratio, 3),
         "memory_ratio": None,
         "ours_seconds": ours,
-        "peer_seconds": peer,
+        "peer_seconds": peer_seconds,
         "reach": reach,
         "reached": reached,
     }
 
 
-def _measured(names: list[str], rounds: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Seconds from a key to new pixels, and updates a second in a drag, by name."""
+def _measured(
+    names: list[str], rounds: int
+) -> tuple[dict[str, float], dict[str, float], tuple[float, float]]:
+    """Seconds from a key to new pixels, updates a second in a drag; what opening takes.
+
+    The first two by name, the last for the viewer of a large model and for its peer.
+    """
     from chromium import launched
     from lab_driver import Lab
     from lab_server import serving
@@ -140,7 +199,8 @@ def _measured(names: list[str], rounds: int) -> tuple[dict[str, float], dict[str
     sources["interact"] = PEER
     steps, rates = {}, {}
     with tempfile.TemporaryDirectory() as scratch, launched() as browser:
-        folder = _course(Path(scratch) / "course", list(sources.values()))
+        cells = [*sources.values(), LARGE, OPENED, PEER_OPENED]
+        folder = _course(Path(scratch) / "course", cells)
         with serving(folder, Path(scratch) / "home") as address:
             page = browser.new_page(viewport={"width": 1280, "height": 900})
             lab = Lab(page, *address)
@@ -150,7 +210,12 @@ def _measured(names: list[str], rounds: int) -> tuple[dict[str, float], dict[str
                 root = lab.cell(number).locator(".jp-OutputArea").first
                 steps[name] = _step(page, root, max(8, 3 * rounds))
                 rates[name] = _drag(page, root)
-    return steps, rates
+            lab.run(len(sources))
+            opening = [
+                median(page.evaluate(OPEN, len(sources) + place) for _ in range(3)) / 1000
+                for place in (1, 2)
+            ]
+    return steps, rates, (opening[0], opening[1])
 
 
 def _course(folder: Path, sources: list[str]) -> Path:

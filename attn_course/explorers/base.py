@@ -143,7 +143,7 @@ class Explorer(anywidget.AnyWidget):
         with style():
             figure = new_figure(*self.size)
             self._draw(figure, numbers)
-        return _few_colours(render_png(figure))
+        return _few_colours(render_png(figure, fast=True))  # its bytes are written anew
 
     def _alt(self, numbers: Mapping[str, np.ndarray]) -> str:
         return f"{self.words['title']}. {self._describe(numbers)}"
