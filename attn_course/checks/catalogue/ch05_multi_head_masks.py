@@ -36,6 +36,13 @@ OF_MASKS = (
         ),
     ),
     Mistake(
+        "mask-tiled",
+        "Sequences are hidden by each other's masks: sequences and heads are one axis, b times h, "
+        "and the masks stand on it in another order than the heads. All heads of a sequence come "
+        "first, then those of the next (repeat_interleave, not repeat).",
+        v.with_step(attend=v.tiled),
+    ),
+    Mistake(
         "mask-unsqueezed",
         "Every mask gets an axis of size 1 in the second place. That suits (b, i, j) alone: a mask "
         "(i, j) becomes (i, 1, j), and one with four axes gets five.",

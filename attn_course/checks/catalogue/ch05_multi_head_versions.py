@@ -151,6 +151,16 @@ def filled_and_cleared(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> 
     return weights @ v, weights
 
 
+def tiled(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+    """Makes one axis of sequences and heads, and lays the masks one after the other on it."""
+    if mask is not None:
+        mask = lift_mask(mask)
+        b, h = q.shape[:2]
+        if mask.shape[:2] == (b, 1):
+            mask = mask[:, 0].repeat(h, 1, 1).unflatten(0, (b, h))
+    return scaled_dot_product_attention(q, k, v, mask)
+
+
 def added(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
     """Adds a mask of ones and zeros to the scores."""
     scores = q @ k.mT / sqrt(q.shape[-1])
