@@ -93,9 +93,12 @@ def repeats(layer: Any, *inputs: Any) -> Any:
     """Whether two calls agree, in training and in evaluation.
 
     Where something else than a tensor comes back, that is for another stage to tell: they agree.
-    Raises TypeError for a tuple or list.
+    Raises TypeError for a tuple or list, ValueError if the calls have changed the weights.
     """
+    before = [weight.detach().clone() for weight in layer.parameters()]
     outputs = layer(*inputs), layer(*inputs), layer.eval()(*inputs), layer(*inputs)
+    if not all(map(torch.equal, before, layer.parameters())):
+        raise ValueError("a call changes the layer's own weights")
     if isinstance(outputs[0], tuple | list):
         raise TypeError(f"one tensor should come back, not {len(outputs[0])} values")
     if not all(isinstance(output, Tensor) for output in outputs):

@@ -182,6 +182,19 @@ class BlindFirstToken(Plain):
         return self.head(self.final_norm(x))
 
 
+class ScalesItsTable(Plain):
+    """Scales the table itself, again with every call."""
+
+    def forward(self, ids):
+        d_model = self.embedding.embedding_dim
+        with torch.no_grad():
+            self.embedding.weight.mul_(math.sqrt(d_model))
+        x = self.embedding(ids) + sinusoidal_encoding(ids.shape[1], d_model)
+        for block in self.blocks:
+            x = block(x, causal_mask(ids.shape[1]))
+        return self.head(self.final_norm(x))
+
+
 def a_function(vocab_size, d_model, num_heads, d_ff, num_layers):
     return lambda ids: ids
 
@@ -196,6 +209,7 @@ WRONG = {
         (Loss, None, ""),
         (NormInForward, "norm-unused", "not self.final_norm"),
         (LearnedPositions, "learned-positions", "position_embedding.weight (64, 4)"),
+        (ScalesItsTable, None, "changes the layer's own weights"),
         (WiderWindow, None, "only the last position (4) is wrong"),
         (BlindFirstToken, None, "For a single token"),
         (a_function, None, "no nn.Module"),

@@ -325,6 +325,18 @@ def test_a_result_without_end_and_a_loop_that_swallows_come_to_an_end(monkeypatc
         assert "time limit" in examine(answer, get("lookup")).message
 
 
+def test_many_slow_calls_are_told_from_an_endless_one(monkeypatch):
+    monkeypatch.setattr(findings, "TOTAL_LIMIT", 0.3)
+
+    def slow(*args):
+        time.sleep(0.1)
+        return get("lookup").reference(*args)
+
+    message = examine(slow, get("lookup")).message
+    assert "0.3 s for all probes together" in message
+    assert "very slow" in message
+
+
 def test_settings_of_the_whole_process_are_put_back():
     def meddles(*_args):
         torch.set_default_dtype(torch.float64)
