@@ -666,7 +666,7 @@ reveal("is-causal", 0 if torch.allclose(switch, last_two, atol=1e-5) else 1)
 # %% [markdown] part="exercises"
 # Six exercises. You build the causal mask (4.1), self-attention as a module (4.2), masks for padding
 # (4.3) and their combination (4.4). In the last two you write *tests*: does a layer know the order of its
-# tokens (4.5), does it let the future leak into the past (4.6)? Each is judged on some two dozen layers,
+# tokens (4.5), does it let the future leak into the past (4.6)? Each is judged on some thirty layers,
 # right and wrong ones, that show nothing but what comes out of them.
 #
 # Every mask is a boolean tensor in which **True means “may attend”**. No answer may change its inputs.
