@@ -55,10 +55,11 @@ def undisturbed(submissions, tmp_path_factory) -> tuple[dict[str, bytes], float]
     return reports(out), seconds
 
 
-def start(submissions: Path, out: Path, *more: str, slow: bool = True) -> subprocess.Popen[bytes]:
-    seconds = str(SECONDS if slow else 0)
+def start(
+    submissions: Path, out: Path, *more: str, seconds: float = SECONDS
+) -> subprocess.Popen[bytes]:
     log = out.with_name(f"{out.name}.log")
-    arguments = [str(submissions), str(out), str(log), seconds, *more]
+    arguments = [str(submissions), str(out), str(log), str(seconds), *more]
     with open(out.with_name(f"{out.name}.told"), "w", encoding="utf-8") as told:
         return subprocess.Popen(
             [sys.executable, str(DRIVER), *arguments], env=ENVIRONMENT, stdout=told, stderr=told
@@ -135,7 +136,7 @@ def test_what_is_recorded_is_never_run_again(submissions, undisturbed, tmp_path)
 
 def test_ctrl_c_keeps_what_is_finished(submissions, undisturbed, tmp_path):
     out = tmp_path / "out"
-    process = start(submissions, out)
+    process = start(submissions, out, seconds=1)  # far from its end, however late it is told
     while not executed(out):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
@@ -149,10 +150,10 @@ def test_ctrl_c_keeps_what_is_finished(submissions, undisturbed, tmp_path):
 def test_no_room_for_a_file_loses_nothing(submissions, undisturbed, tmp_path, largest):
     """No file may grow beyond a size: not even the first table fits, or some, or most results."""
     out = tmp_path / "out"
-    process = start(submissions, out, str(largest), slow=False)
+    process = start(submissions, out, str(largest), seconds=0)
     assert process.wait(120) == 3, told(out)
     assert str(out) in told(out)
-    assert start(submissions, out, slow=False).wait(120) == 0
+    assert start(submissions, out, seconds=0).wait(120) == 0
     assert_nothing_lost(out, undisturbed[0], kills=1)
 
 
