@@ -14,6 +14,7 @@ from statistics import median
 
 from attn_course.checks import examine, get
 from attn_course.course import find_chapter
+from attn_course.grading.available import SandboxError, probe
 from attn_course.grading.edition import edition
 from attn_course.grading.execute import execute
 from attn_course.grading.intake import collect
@@ -21,7 +22,7 @@ from attn_course.grading.kernel import Kernel
 from attn_course.grading.plan import make_plan
 from attn_course.grading.processes import tree
 from attn_course.grading.records import Rebuilt, Settings
-from attn_course.grading.sandbox import Limits, Sandbox, SandboxError, probe
+from attn_course.grading.sandbox import Limits, Sandbox
 from attn_course.grading.scaffold import scaffolds
 from benchmarks import nbgrader
 
