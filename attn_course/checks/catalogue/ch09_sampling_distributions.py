@@ -66,6 +66,13 @@ def both_last(logits: Tensor, temperature: float, top_k: int | None, top_p: floa
     return (largest(logits.masked_fill(~kept, -inf), top_k) / temperature).softmax(dim=-1)
 
 
+def cut_before_crossing(probs: Tensor, top_p: float) -> Tensor:
+    """The probabilities without the token that crosses p, and without what comes after it."""
+    ordered, order = probs.sort(dim=-1, descending=True)
+    kept = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)
+    return torch.zeros_like(probs).scatter(-1, order, kept)
+
+
 def crossing_dropped(
     logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
 ) -> Tensor:
@@ -73,9 +80,7 @@ def crossing_dropped(
     probs = next_token_probs(logits, temperature, top_k)
     if top_p is None:
         return probs
-    ordered, order = probs.sort(dim=-1, descending=True)
-    kept = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)
-    return renormalised(torch.zeros_like(probs).scatter(-1, order, kept))
+    return renormalised(cut_before_crossing(probs, top_p))
 
 
 def crossing_dropped_but_one(

@@ -11,6 +11,7 @@ from torch import Generator, Tensor
 from attn_course.checks.catalogue.ch09_sampling_distributions import (
     DISTRIBUTIONS,
     Distribution,
+    cut_before_crossing,
     no_softmax,
     shared_threshold,
 )
@@ -125,10 +126,9 @@ def dropped_raw(fill: float) -> Answer:
         probs = next_token_probs(logits, temperature, top_k)
         if top_p is None:
             return probs
-        ordered, order = probs.sort(dim=-1, descending=True)
-        kept = ordered.masked_fill(ordered.cumsum(dim=-1) > top_p, 0.0)
+        kept = cut_before_crossing(probs, top_p)
         nothing_left = (kept == 0).all(dim=-1, keepdim=True)
-        return torch.zeros_like(probs).scatter(-1, order, kept).masked_fill(nothing_left, fill)
+        return kept.masked_fill(nothing_left, fill)
 
     return drawing(weights)
 
