@@ -41,6 +41,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--store-pictures", action="store_true")
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whoever asks for the browser goes to the worker that has it."""
     driven_by_one_worker([item for item in items if "browser" in getattr(item, "fixturenames", ())])

@@ -13,6 +13,7 @@ from playwright.sync_api import Browser
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """All that is here goes to the worker with the browser, which also starts JupyterLab."""
     here = Path(__file__).parent

@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from chromium import FOCUS_FIRST, REQUIRED, an_arrow_key_changes
+from filelock import FileLock
 from playwright.sync_api import Browser, Locator, Page
 
 import attn_course.explorers as explorers
@@ -45,6 +46,12 @@ pytestmark = pytest.mark.timeout(900)
 @pytest.fixture(scope="module")
 def classic_python() -> Path:
     """A Python with the old versions before this one's packages; made once, kept in build/."""
+    HOME.parent.mkdir(exist_ok=True)
+    with FileLock(HOME.with_suffix(".lock")):  # from one process at a time
+        return _made()
+
+
+def _made() -> Path:
     python = HOME / "bin" / "python"
     wanted = REQUIREMENTS.read_text(encoding="utf-8")
     made = HOME / "made-from.txt"
