@@ -5,6 +5,7 @@ runs is a line in LOG when it begins, and takes SECONDS.
 """
 
 import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -36,4 +37,6 @@ def main(submissions: str, out: str, log: str, seconds: str = "0", largest: str 
 
 
 if __name__ == "__main__":
+    # what a shell starts in the background ignores Ctrl-C, and so does what that starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main(*sys.argv[1:]))
