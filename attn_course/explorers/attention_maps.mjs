@@ -158,8 +158,10 @@ export class Mosaic extends Surface {
       const across = Math.ceil(most / lines);
       const [wide, high] = [(width - left) / across, (height - top) / (group.heads.length * lines)];
       const numbered = high > 3.3 * em && wide > 2 * em; // else a bar tells the entropy
-      const scale = Math.min((wide - 6) / columns, (high - (numbered ? 1.1 * em : 5) - 6) / rows);
-      return { left, top, wide, high, lines, columns: across, scale: Math.max(scale, 0), numbered };
+      const below = (numbered ? 1.1 * em : 5) + 6;
+      const scale = Math.max(Math.min((wide - 6) / columns, (high - below) / rows), 0);
+      const close = Math.min(high, scale * rows + below + em); // what is left over stays at the end
+      return { left, top, wide, high: close, lines, columns: across, scale, numbered };
     });
     const best = plans.reduce((one, other) => (other.scale > one.scale ? other : one));
     return best.scale > 1.3 * plans[0].scale ? best : plans[0];

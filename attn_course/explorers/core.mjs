@@ -641,7 +641,7 @@ const STYLE = `
 .attn-ex .control, .attn-ex .control > * { min-width: 0; max-width: 100%; }
 .attn-ex .toggle { display: inline-flex; gap: .4em; align-items: center; min-height: 1.8em; }
 .attn-ex input { font: inherit; } /* else an em of theirs stays small where text grows */
-.attn-ex input[type=range] { width: 12em; max-width: 100%; accent-color: var(--accent); height: 1.8em; margin: 0; }
+.attn-ex input[type=range] { flex: 1 1 9em; width: 12em; max-width: min(12em, 100%); accent-color: var(--accent); height: 1.8em; margin: 0; }
 .attn-ex input[type=checkbox], .attn-ex input[type=radio] { flex: none; width: 1em; height: 1em; accent-color: var(--accent); margin: .2em; }
 .attn-ex output { min-width: 3.5em; font-variant-numeric: tabular-nums; }
 .attn-ex input[type=number], .attn-ex input[type=text], .attn-ex select, .attn-ex button { font: inherit; color: var(--ink);

@@ -399,7 +399,7 @@ WORDS: dict[str, dict[str, str]] = {
         "bottom-right": "the last key (bottom-right)",
         "top-left": "key n_query − 1 (top-left)",
         "fill": "hidden scores become",
-        "zeros": "−∞, empty rows cleared (the course)",
+        "zeros": "−∞, empty rows zero",
         "-inf": "−∞",
         "-1e9": "−1e9",
         "clear": "Take the painting away",
