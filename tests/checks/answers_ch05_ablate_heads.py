@@ -105,6 +105,33 @@ def an_output(attention, heads):
     return attention(torch.zeros(1, 1, 2), torch.zeros(1, 1, 2), torch.zeros(1, 1, 2))
 
 
+def by_name(attention, heads):
+    check_heads(attention, heads)
+    return rows_for_columns(attention, heads).state_dict()
+
+
+def around_the_old_projections(attention, heads):
+    check_heads(attention, heads)
+    new = MultiHeadAttention(attention.W_q.in_features, attention.num_heads)
+    new.W_q, new.W_k, new.W_v = attention.W_q, attention.W_k, attention.W_v
+    new.W_o = by_slices(attention, heads).W_o
+    return new
+
+
+def early_return(attention, heads):
+    return by_slices(attention, heads) if heads else attention
+
+
+def silent_keys(attention, heads):
+    check_heads(attention, heads)
+    new = copy.deepcopy(attention)
+    d = new.W_k.out_features // new.num_heads
+    for head in heads:
+        new.W_k.weight.data[head * d : head * d + d] = 0
+        new.W_k.bias.data[head * d : head * d + d] = 0
+    return new
+
+
 RIGHT = {"ablate_heads": [by_slices, by_a_new_weight, by_silent_values, by_loading, by_wrapping]}
 WRONG = {
     "ablate_heads": [
@@ -112,6 +139,10 @@ WRONG = {
         (rows_for_columns, "outputs-for-heads", "columns"),
         (without_no_grad, "leaf-in-place", "no_grad"),
         (fewer_heads, None, "lack what this head adds"),
-        (an_output, None, "output"),
+        (an_output, None, "tuple comes back", "a layer"),
+        (by_name, None, "OrderedDict comes back", "a layer"),
+        (around_the_old_projections, "shared", "shares weights"),
+        (early_return, "shared", "no head to silence"),
+        (silent_keys, "query-silenced", "or keys"),
     ]
 }

@@ -174,6 +174,18 @@ class EightFeatures(Parts):
         return self.W_o(merge_heads(weights @ v)), weights
 
 
+class CosineScores(Parts):
+    """No one number in the place of √d_k does that."""
+
+    def forward(self, query, key, value, mask=None):
+        q, k, v = (
+            split_heads(W(x), self.h)
+            for W, x in ((self.W_q, query), (self.W_k, key), (self.W_v, value))
+        )
+        weights = (F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT).softmax(-1)
+        return self.W_o(merge_heads(weights @ v)), weights
+
+
 class ScoresForWeights(Parts):
     def forward(self, query, key, value, mask=None):
         q, k, v = (
@@ -226,6 +238,7 @@ WRONG = {
         (AssertsItsWidth, "asserted", "ValueError"),
         (MaskOfHeads, "mask-of-heads", "(b, i, j)"),
         (EightFeatures, "fixed-scale", "divided by 8"),
+        (CosineScores, None, "A single head should be"),
         (ScoresForWeights, "other-weights", "after the softmax"),
         (ReluAtTheEnd, "not-linear-at-the-end", "Yours:"),
     ]

@@ -22,15 +22,28 @@ INPUTS = ("x", "num_heads", "heads", "weights of the layer")
 def ablated(answer: Answer, x: Tensor, num_heads: int, heads: list, weights: str) -> Any:
     """What the returned layer makes of x, and what the given layer makes of it afterwards."""
     layer = built(MultiHeadAttention, x.shape[-1], num_heads, weights, x)
-    found = answer(layer, heads)
+    return _output(_layer(answer(layer, heads)), x), _output(layer, x)
+
+
+def _layer(found: Any) -> nn.Module:
     if not isinstance(found, nn.Module):
-        return found
-    return _output(found, x), _output(layer, x)
+        raise TypeError(f"{type(found).__name__} comes back; asked for is a layer, an nn.Module")
+    return found
 
 
 def _output(layer: nn.Module, x: Tensor) -> Any:
     result = layer(x, x, x)
     return result[0] if isinstance(result, tuple | list) else result
+
+
+def separate(answer: Answer, num_heads: int, heads: list) -> bool:
+    """Whether no weight of the returned layer lies in the memory of the given one's."""
+    layer = MultiHeadAttention(2 * num_heads, num_heads)
+    return not _memory(_layer(answer(layer, heads))) & _memory(layer)
+
+
+def _memory(layer: nn.Module) -> set[int]:
+    return {weight.untyped_storage().data_ptr() for weight in layer.parameters()}
 
 
 def refused(answer: Answer, num_heads: int, heads: list) -> str:
@@ -61,6 +74,12 @@ def draw_several(rng: Generator) -> Iterator[tuple]:
     yield normal(rng, 2, 3, 12), 3, [1, 1], drawn(8)
     yield normal(rng, 2, 4, 12), 3, [0, 1, 2], drawn(9)
     yield normal(rng, 2, 4, 6), 1, [0], drawn(10)
+
+
+def draw_copies(rng: Generator) -> Iterator[tuple]:
+    """One head, and none: a copy is asked for in either case."""
+    yield 3, [1]
+    yield 3, []
 
 
 def draw_missing(rng: Generator) -> Iterator[tuple]:
@@ -218,6 +237,29 @@ def without_copy(layer: Any) -> Any:
     return layer
 
 
+def only_output_copied(layer: Any) -> Any:
+    """A new layer around the old projections, with a W_o of its own."""
+    new = copy(layer)
+    new._modules = {**layer._modules, "W_o": deepcopy(layer.W_o)}
+    return new
+
+
+def of_slices(width: Callable[[int, int], int]) -> Silence:
+    """Clears slices of another width than a head's, given the numbers of heads and of features."""
+
+    def silence(layer: Any, heads: list[int]) -> None:
+        d = width(layer.num_heads, layer.W_o.in_features // layer.num_heads)
+        for m in heads:
+            layer.W_o.weight[:, m * d : (m + 1) * d] = 0.0
+
+    return silence
+
+
+def copied_if_silenced(attention: Any, heads: list[int]) -> Any:
+    """Returns the layer itself where nothing is to be done."""
+    return ablate_heads(attention, heads) if heads else attention
+
+
 MISTAKES = (
     Mistake(
         "in-place",
@@ -231,6 +273,14 @@ MISTAKES = (
         ),
     ),
     Mistake(
+        "shared",
+        "What comes back shares weights with the layer that was given, so that training one would "
+        "change the other: a projection is taken over as it is, or, with no head to silence, the "
+        "layer itself comes back. Return a copy that shares none.",
+        copied_if_silenced,
+        also=(checked(right, copied=only_output_copied),),
+    ),
+    Mistake(
         "outputs-for-heads",
         "What is cleared are rows of W_o.weight, features of the output. nn.Linear stores its "
         "weight as (out, in): what comes in, and so the heads, are its columns.",
@@ -241,6 +291,12 @@ MISTAKES = (
         "One column of W_o.weight is cleared for each head. A head is d_model / num_heads columns "
         "wide.",
         checked(of_features),
+    ),
+    Mistake(
+        "number-for-width",
+        "The number of heads is taken for the width of a head. A head is d_model / num_heads "
+        "columns wide, and the next one begins there.",
+        checked(of_slices(lambda h, d: h)),
     ),
     Mistake(
         "features-first",
@@ -294,8 +350,8 @@ MISTAKES = (
     ),
     Mistake(
         "query-silenced",
-        "The head's queries are cleared. It does not fall silent: scores of 0 make it attend to "
-        "all tokens alike, and it passes on their mean.",
+        "The head's queries or keys are cleared. It does not fall silent: with scores that are all "
+        "alike it attends to all tokens alike, and it passes on their mean.",
         checked(of_the_queries),
     ),
     Mistake(
@@ -384,6 +440,14 @@ EXERCISE = Exercise(
             "With one head named it is right, with several it is not.",
             call=ablated,
             inputs=INPUTS,
+        ),
+        Stage(
+            "a copy",
+            draw_copies,
+            "What comes back should share no weights with the layer that was given.",
+            call=separate,
+            outputs=(Output("shares no weights with the layer given"),),
+            inputs=("num_heads", "heads"),
         ),
         Stage(
             "missing heads",

@@ -23,7 +23,6 @@ from attn_course.checks.exercise import (
 )
 from attn_course.checks.gradients import gradients_at
 from attn_course.masks import causal_mask, padding_mask
-from attn_course.multihead import split_heads
 
 EXERCISES = ()
 
@@ -282,21 +281,23 @@ def read_attention(seen: Sequence[Seen]) -> Diagnosis | None:
 
 
 def read_scale(seen: Sequence[Seen]) -> Diagnosis | None:
-    """The scale, off the weights that two keys get when nothing is projected."""
-    query, key, _, num_heads, weights = seen[0].args
-    if weights != IDENTITY or query.shape[1] != 1 or key.shape[1] != 2:
+    """The scale, if one number in the place of 1/√d_k explains all weights of each probe."""
+    read = [(sqrt(probe.args[0].shape[-1] // probe.args[3]), _too_much(probe)) for probe in seen]
+    found = [(root / factor, root) for root, factor in read if factor and 1e-4 < factor < 1e4]
+    if len(found) < len(seen):
         return None
-    scores = split_heads(query, num_heads) @ split_heads(key, num_heads).mT
-    found = seen[0].actual[1].double().log()
-    scale = float(
-        (found[..., 0] - found[..., 1])[0, 0, 0] / (scores[..., 0] - scores[..., 1])[0, 0, 0]
-    )
-    d_k = query.shape[-1] // num_heads
-    right = seen[0].actual[1].double().sum(dim=-1).allclose(torch.ones(()).double(), atol=1e-4)
-    if not right or not 0 < scale < 1e4 or abs(scale * sqrt(d_k) - 1) < 1e-2:
-        return None
+    divisor, root = found[0]
     return Diagnosis(
-        f"The scores are divided by {number(1 / scale)}. It should be √d_k, here "
-        f"{number(sqrt(d_k))}: the root of the width of a head, d_model / num_heads.",
+        f"The scores are divided by {number(divisor)}. It should be √d_k, here "
+        f"{number(root)}: the root of the width of a head, d_model / num_heads.",
         "fixed-scale",
     )
+
+
+def _too_much(probe: Seen) -> float | None:
+    """By what the scores are too large, which is one number for all pairs; None if by none."""
+    # a softmax keeps the differences of what it is given
+    logs = [weights.double().log() for weights in (probe.actual[1], probe.expected[1])]
+    found, wanted = (log[..., 1:] - log[..., :1] for log in logs)
+    factor = float((found * wanted).sum() / wanted.square().sum())
+    return factor if torch.allclose(found, factor * wanted, atol=1e-3) else None
