@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import re
+import sys
 from collections.abc import Mapping
 from functools import cache
 from html import escape
@@ -175,9 +176,19 @@ class Explorer(anywidget.AnyWidget):
         """Return the text alternative."""
         return self.alt()
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(
+        self, include: Any = None, exclude: Any = None
+    ) -> dict[str, Any] | tuple[dict[str, Any], dict[str, Any]]:
         shown(self)
-        return self._bundle()
+        metadata = self._metadata()
+        return (self._bundle(), metadata) if metadata else self._bundle()
+
+    def _metadata(self) -> dict[str, Any]:
+        """What Google Colab has to be told with a view, to load a widget that is not its own."""
+        if "google.colab.output" not in sys.modules:
+            return {}
+        bundle = super()._repr_mimebundle_()
+        return bundle[1] if bundle else {}
 
     def _bundle(self) -> dict[str, Any]:
         """The view in every form that a front end may want, its numbers computed once."""

@@ -136,7 +136,7 @@ class TrainingView(Explorer):
         if self._displayed and self.comm is not None:
             from IPython.display import update_display
 
-            update_display(self._bundle(), raw=True, display_id=self._display_id)
+            update_display(self._bundle(), **self._how())
 
     def _begin(self, info: StepInfo) -> None:
         self._history = info.history
@@ -272,11 +272,11 @@ class TrainingView(Explorer):
 
         shown(self)
         self._displayed = True
-        display(self._bundle(), raw=True, display_id=self._display_id)
+        display(self._bundle(), **self._how())
 
-    @property
-    def _display_id(self) -> str:
-        return f"training-{self.model_id}"
+    def _how(self) -> dict[str, Any]:
+        name = f"training-{self.model_id}"
+        return {"raw": True, "display_id": name, "metadata": self._metadata()}
 
     def _describe(self, numbers: Mapping[str, np.ndarray]) -> str:
         """The same words before, in and after a run: no figure in them holds elsewhere."""

@@ -7,22 +7,27 @@ import json
 import math
 import re
 import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 import traitlets
+from IPython.core.formatters import DisplayFormatter
 from ipywidgets import Layout
 from ipywidgets.widgets import widget as widgets
 
 import attn_course.attention as attention
 from attn_course import cells
-from attn_course.explorers import ScalingExplorer
+from attn_course.explorers import ScalingExplorer, TrainingView
 from attn_course.explorers.base import browser_module
 from attn_course.explorers.data import as_array, normals, pack, show, to_plain, unpack
 from attn_course.explorers.words import WORDS, words_of
 
 NAN, INF = math.nan, math.inf
+VIEW = "application/vnd.jupyter.widget-view+json"
 
 # -- the arithmetic of core.mjs ---------------------------------------------------------
 
@@ -134,10 +139,36 @@ def test_complex_numbers_lose_no_part_unnoticed(data):
 def test_the_bundle_has_a_live_view_a_picture_and_a_page():
     widget = ScalingExplorer()
     bundle = widget._repr_mimebundle_()
-    assert bundle["application/vnd.jupyter.widget-view+json"]["model_id"] == widget.model_id
+    assert bundle[VIEW]["model_id"] == widget.model_id
     assert base64.b64decode(bundle["image/png"]).startswith(b"\x89PNG")
     assert bundle["text/plain"] == repr(widget) == widget.alt()
     assert html.escape(widget.alt()) in bundle["text/html"]
+
+
+@pytest.fixture
+def colab(monkeypatch) -> dict[str, Any]:
+    """What Colab's own module says must stand in the metadata of a widget that is not its own."""
+    url = "https://example.org/widget-manager"
+    output = SimpleNamespace(
+        enable_custom_widget_manager=lambda: None, _widgets=SimpleNamespace(_installed_url=url)
+    )
+    monkeypatch.setitem(sys.modules, "google.colab.output", output)
+    return {VIEW: {"colab": {"custom_widget_manager": {"url": url}}}}
+
+
+# kills: a bundle alone, with which Colab looks for the widget among its own
+def test_colab_is_told_that_the_widget_is_not_its_own(colab):
+    data, metadata = DisplayFormatter().format(ScalingExplorer())
+    assert metadata == colab
+    assert VIEW in data
+    assert "image/png" in data
+
+
+def test_colab_is_told_so_of_the_view_of_a_run_too(colab, monkeypatch):
+    told = []
+    monkeypatch.setattr("IPython.display.display", lambda *_, **how: told.append(how["metadata"]))
+    TrainingView()._ipython_display_()
+    assert told == [colab]
 
 
 def test_the_same_view_has_the_same_bundle_but_for_its_id():
