@@ -133,7 +133,7 @@ RIGHT = {
 WRONG = {
     "apply_rope": [
         (half_split, "half-split", "neighbours"),
-        (half_split_rotation_of_pairs, "mixed-layouts", "do not fit together"),
+        (half_split_rotation_of_pairs, "mixed-layouts", "Two kinds of pairs"),
         (assigned_into_x, "overwritten", "turned already"),
         (own_arange, "positions-ignored", "cache"),
         (base_of_its_own, "base", "1000"),

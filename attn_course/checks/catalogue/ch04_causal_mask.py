@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
-from attn_course.checks.refusals import refusal
+from attn_course.checks.refusals import refusal_stages
 from attn_course.masks import causal_mask
 
 MASK = (Output("mask", "i j"),)
@@ -94,14 +94,13 @@ EXERCISE = Exercise(
             "Square masks are right; with fewer queries than keys, the queries being the last "
             "positions, the mask differs.",
         ),
-        Stage(
+        *refusal_stages(
             "more queries than keys",
             draw_too_many,
             "More queries than keys make no sense here: raise a ValueError, with both numbers in "
             "its message.",
-            call=refusal,
             inputs=("n_query", "n_key"),
-            outputs=(Output("what is raised"),),
+            numbers=lambda n_query, n_key: (n_query, n_key),
         ),
     ),
     mistakes=(

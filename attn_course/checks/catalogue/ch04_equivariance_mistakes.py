@@ -172,6 +172,13 @@ MISTAKES = (
         found_by(WHOLE, rotation),
     ),
     Mistake(
+        "symmetric-shuffles",
+        "Positions are only moved along by the same step, or turned round as a whole. In a "
+        "symmetric convolution that goes round everybody keeps the same neighbours: use shuffles "
+        "without any symmetry, and several.",
+        found_by(WHOLE, lambda n: [*rotation(n), *reversal(n)]),
+    ),
+    Mistake(
         "first-two-exchanged",
         "Only the first two positions are ever exchanged. What a layer does with the others "
         "goes unnoticed: use shuffles of the whole sequence, and several.",

@@ -100,6 +100,11 @@ ORDERED: dict[str, tuple[Function, str]] = {
         "Moving all tokens along by the same step shows nothing here: everybody keeps the "
         "neighbours that they had.",
     ),
+    "a symmetric convolution that goes round": (
+        lambda x: parts.convolve(x, [0.5, 1.0, 0.5], 1, circular=True),
+        "Moved along by the same step, or turned round as a whole, everybody keeps the neighbours "
+        "that they had. Shuffle without any symmetry.",
+    ),
     "the running mean": (
         lambda x: x.cumsum(dim=1) / torch.arange(1, x.shape[1] + 1)[:, None],
         "Each output depends on who came before.",

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
-from attn_course.checks.refusals import refusal
+from attn_course.checks.refusals import refusal_stages
 from attn_course.masks import padding_mask
 
 
@@ -50,6 +50,12 @@ def draw_outside(rng: Generator) -> Iterator[tuple]:
     yield torch.tensor([1, 4]), 3
     yield torch.tensor([-1, 2]), 3
     yield torch.tensor([2, 3, 6]), 5
+
+
+def impossible(lengths: Tensor, n_key: int) -> list:
+    """One of the impossible lengths, and what it was held against if it is too long."""
+    outside = [length for length in lengths.tolist() if not 0 <= length <= n_key]
+    return [outside, n_key] if max(outside) > n_key else [outside]
 
 
 # -- known-wrong versions ---------------------------------------------------------------------
@@ -103,13 +109,12 @@ EXERCISE = Exercise(
             "Here the mask is square, so that an exchange of its axes raises no error.",
         ),
         Stage("empty sequences", draw_empty, "A length may be 0: nothing may be attended to."),
-        Stage(
+        *refusal_stages(
             "impossible lengths",
             draw_outside,
             "A length below 0 or above n_key is a ValueError, with the numbers in its message.",
-            call=refusal,
             inputs=("lengths", "n_key"),
-            outputs=(Output("what is raised"),),
+            numbers=impossible,
         ),
     ),
     mistakes=(

@@ -105,6 +105,13 @@ def added_and_cleaned(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | 
     return (weights @ value).nan_to_num(0.0), weights.nan_to_num(0.0)
 
 
+def added(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Any:
+    """Adds the mask to the scores, as numbers."""
+    scores = query @ key.mT / sqrt(query.shape[-1])
+    weights = (scores if mask is None else scores + mask).softmax(dim=-1)
+    return weights @ value, weights
+
+
 def zeroed_after(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Any:
     """Takes hidden weights away behind the softmax."""
     weights = (query @ key.mT / sqrt(query.shape[-1])).softmax(dim=-1)
@@ -339,6 +346,11 @@ MISTAKES = (
         "fill-zero",
         "Hidden scores are set to 0, and a key with score 0 still gets weight.",
         weighted(fill=0.0),
+    ),
+    Mistake(
+        "mask-added",
+        "The mask is added to the scores as 0 and 1: hidden keys are only 1 behind.",
+        attending(added),
     ),
     Mistake(
         "mask-after-softmax",

@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 
 from attn_course.checks.catalogue.ch05_multi_head_probes import IDENTITY, built, drawn
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal, tenths
-from attn_course.checks.refusals import refusal
+from attn_course.checks.refusals import refusal_stages
 from attn_course.multihead import MultiHeadAttention, ablate_heads
 
 INPUTS = ("x", "num_heads", "heads", "weights of the layer")
@@ -46,9 +46,9 @@ def _memory(layer: nn.Module) -> set[int]:
     return {weight.untyped_storage().data_ptr() for weight in layer.parameters()}
 
 
-def refused(answer: Answer, num_heads: int, heads: list) -> str:
-    """The error for heads that there are not."""
-    return refusal(answer, MultiHeadAttention(2 * num_heads, num_heads), heads)
+def layer_and_heads(num_heads: int, heads: list) -> tuple[MultiHeadAttention, list]:
+    """What an answer is called with that should refuse these heads."""
+    return MultiHeadAttention(2 * num_heads, num_heads), heads
 
 
 def draw_nothing(rng: Generator) -> Iterator[tuple]:
@@ -449,13 +449,13 @@ EXERCISE = Exercise(
             outputs=(Output("shares no weights with the layer given"),),
             inputs=("num_heads", "heads"),
         ),
-        Stage(
+        *refusal_stages(
             "missing heads",
             draw_missing,
             "A head that there is not is a ValueError, with the numbers.",
-            call=refused,
-            outputs=(Output("what is raised"),),
             inputs=("num_heads", "heads"),
+            numbers=lambda num_heads, heads: [[h for h in heads if not 0 <= h < num_heads]],
+            arguments=layer_and_heads,
         ),
     ),
     mistakes=MISTAKES,

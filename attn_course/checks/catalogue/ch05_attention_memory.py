@@ -9,7 +9,7 @@ from torch import Generator
 
 from attn_course.checks.compare import is_number
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
-from attn_course.checks.refusals import refusal
+from attn_course.checks.refusals import refusal_stages
 from attn_course.memory import attention_memory
 
 PARTS = ("parameters", "projected", "merged", "weights")
@@ -326,13 +326,12 @@ EXERCISE = Exercise(
             call=account,
             inputs=INPUTS,
         ),
-        Stage(
+        *refusal_stages(
             "uneven",
             draw_uneven,
             "A d_model that num_heads does not divide is a ValueError, with both numbers.",
-            call=refusal,
-            outputs=(Output("what is raised"),),
             inputs=INPUTS,
+            numbers=lambda d_model, num_heads, *_: (d_model, num_heads),
         ),
     ),
     mistakes=MISTAKES,

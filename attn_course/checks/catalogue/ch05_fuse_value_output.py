@@ -11,7 +11,7 @@ from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal, tenths
 from attn_course.checks.gradients import detached_inputs, gradient_stage
-from attn_course.checks.refusals import refusal
+from attn_course.checks.refusals import refusal_stages
 from attn_course.multihead import fuse_value_output
 
 INPUTS = ("W_v", "W_o", "num_heads")
@@ -298,14 +298,17 @@ EXERCISE = Exercise(
             "Here some sizes agree, and the matrices differ.",
         ),
         gradient_stage(draw_gradients, INPUTS, {"W_v": "d_in d", "W_o": "d d_out"}),
-        Stage(
+        *refusal_stages(
             "unfit",
             draw_unfit,
             "Inner widths that differ, or that num_heads does not divide, are a ValueError with "
             "the numbers.",
-            call=refusal,
-            outputs=(Output("what is raised"),),
             inputs=INPUTS,
+            numbers=lambda W_v, W_o, num_heads: (
+                (W_v.shape[1], num_heads)
+                if W_v.shape[1] == W_o.shape[0]
+                else (W_v.shape[1], W_o.shape[0])
+            ),
         ),
     ),
     mistakes=MISTAKES,

@@ -5,7 +5,7 @@ from attn_course.checks.catalogue.ch05_multi_head_mistakes import MISTAKES
 from attn_course.checks.catalogue.ch05_multi_head_versions import ROLES
 from attn_course.checks.exercise import Exercise, Output, Stage
 from attn_course.checks.gradients import LOST_GRADIENT
-from attn_course.checks.refusals import refusal
+from attn_course.checks.refusals import refusal_stages
 from attn_course.multihead import MultiHeadAttention
 
 EXERCISE = Exercise(
@@ -91,14 +91,13 @@ EXERCISE = Exercise(
                 Output("gradient of W_o.bias"),
             ),
         ),
-        Stage(
+        *refusal_stages(
             "uneven",
             probes.draw_uneven,
             "A d_model that num_heads does not divide is a ValueError, raised when the layer is "
             "made, with both numbers.",
-            call=refusal,
-            outputs=(Output("what is raised"),),
             inputs=("d_model", "num_heads"),
+            numbers=lambda d_model, num_heads: (d_model, num_heads),
         ),
         Stage(
             "half precision",

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal, tenths
 from attn_course.checks.gradients import detached_inputs, gradient_stage
-from attn_course.checks.refusals import refusal
+from attn_course.checks.refusals import refusal_stages
 from attn_course.multihead import split_heads
 
 INPUTS = ("x", "num_heads")
@@ -225,13 +225,12 @@ EXERCISE = Exercise(
             "numbers.",
         ),
         gradient_stage(draw_gradients, INPUTS, {"x": "b n d"}),
-        Stage(
+        *refusal_stages(
             "uneven",
             draw_uneven,
             "A d_model that num_heads does not divide is a ValueError, with both numbers.",
-            call=refusal,
             inputs=INPUTS,
-            outputs=(Output("what is raised"),),
+            numbers=lambda x, num_heads: (x.shape[-1], num_heads),
         ),
     ),
     mistakes=MISTAKES,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torch import Generator
+from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch06_add_mistakes import MISTAKES
 from attn_course.checks.exercise import Exercise, Output, Stage, normal, tenths
 from attn_course.checks.gradients import gradient_stage
-from attn_course.checks.refusals import not_refused, refusal
+from attn_course.checks.refusals import not_refused, refusal_stages
 from attn_course.positions import add_positions
 
 INPUTS = ("x", "table", "offset")
@@ -58,6 +58,12 @@ def draw_no_row(rng: Generator) -> Iterator[tuple]:
     yield normal(rng, 2, 1, 4), normal(rng, 6, 4), 9
 
 
+def what_is_missing(x: Tensor, table: Tensor, offset: int) -> list:
+    """Which positions, how many, or which of them have a row: there are several ways to say it."""
+    end, rows = offset + x.shape[-2], len(table)
+    return [{x.shape[-2], offset, end - 1, end, rows - 1, rows}]
+
+
 def draw_gradient(rng: Generator) -> Iterator[tuple]:
     """All sizes different."""
     yield normal(rng, 2, 3, 4), normal(rng, 6, 4), 1
@@ -99,13 +105,12 @@ EXERCISE = Exercise(
             "Without an offset the sum is right. With one, the first position is `offset`.",
         ),
         gradient_stage(draw_gradient, INPUTS, {"x": "b n d", "table": "n d"}),
-        Stage(
+        *refusal_stages(
             "no row",
             draw_no_row,
             "There are more positions than rows here: raise a ValueError with the numbers.",
-            call=refusal,
             inputs=INPUTS,
-            outputs=(Output("what is raised"),),
+            numbers=what_is_missing,
             diagnose=not_refused(MISTAKES, "not-refused"),
         ),
     ),

@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from attn_course.checks.catalogue.ch06_alibi_mistakes import MISTAKES
 from attn_course.checks.compare import number
 from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage, whole
-from attn_course.checks.refusals import not_refused, refusal
+from attn_course.checks.refusals import not_refused, refusal_stages
 from attn_course.positions import alibi_bias
 
 
@@ -99,13 +99,12 @@ EXERCISE = Exercise(
             "For head counts that are a power of two the bias is right. For others the slopes are "
             "those of the next lower power of two p, and then every second one of 2p.",
         ),
-        Stage(
+        *refusal_stages(
             "more queries than keys",
             draw_too_many,
             "More queries than keys make no sense here: raise a ValueError with both numbers.",
-            call=refusal,
             inputs=("num_heads", "n_query", "n_key"),
-            outputs=(Output("what is raised"),),
+            numbers=lambda _, n_query, n_key: (n_query, n_key),
             diagnose=not_refused(MISTAKES, "too-many-queries"),
         ),
     ),

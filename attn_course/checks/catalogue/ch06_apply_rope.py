@@ -12,7 +12,7 @@ from attn_course.checks.catalogue.ch06_rope_mistakes import MISTAKES
 from attn_course.checks.compare import number
 from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage, normal, tenths
 from attn_course.checks.gradients import gradient_stage
-from attn_course.checks.refusals import not_refused, refusal
+from attn_course.checks.refusals import not_refused, refusal_stages
 from attn_course.positions import apply_rope
 
 INPUTS = ("x", "positions", "base")
@@ -163,13 +163,12 @@ EXERCISE = Exercise(
             diagnose=read_base,
         ),
         gradient_stage(draw_gradient, INPUTS, {"x": "b n d"}),
-        Stage(
+        *refusal_stages(
             "odd width",
             draw_odd,
             "With an odd d a feature has no partner: raise a ValueError that names d.",
-            call=refusal,
             inputs=INPUTS,
-            outputs=(Output("what is raised"),),
+            numbers=lambda x, *_: (x.shape[-1],),
             diagnose=not_refused(MISTAKES, "odd-accepted"),
         ),
         Stage(

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
-from attn_course.checks.refusals import not_refused, refusal
+from attn_course.checks.refusals import not_refused, refusal_stages
 from attn_course.positions import relative_shift, sinusoidal_encoding
 
 
@@ -81,6 +81,14 @@ def of_halves(shift: int, d_model: int) -> Tensor:
 def rolled(shift: int, d_model: int) -> Tensor:
     """Moves features, or rows, instead of turning pairs."""
     return torch.eye(d_model).roll(shift, dims=1)
+
+
+def overlapping(start: Tensor, shift: int, d_model: int) -> Tensor:
+    """Block i stands at row and column i, written over the one before."""
+    matrix, right = start.clone(), version()(shift, d_model)
+    for i in range(d_model // 2):
+        matrix[i : i + 2, i : i + 2] = right[2 * i : 2 * i + 2, 2 * i : 2 * i + 2]
+    return matrix
 
 
 def to_add(shift: int, d_model: int) -> Tensor:
@@ -228,6 +236,13 @@ MISTAKES = (
         ),
     ),
     Mistake(
+        "blocks-overlapping",
+        "The blocks overlap: block i begins at row and column i. A pair takes two of each, so it "
+        "begins at 2i.",
+        lambda shift, d: overlapping(torch.eye(d), shift, d),
+        also=(lambda shift, d: overlapping(torch.zeros(d, d), shift, d),),
+    ),
+    Mistake(
         "vector",
         "This is the encoding of the shift, a vector. A shift is not added: it is a matrix, the "
         "same for every position.",
@@ -276,14 +291,13 @@ EXERCISE = Exercise(
             "Shifts to later positions are right; a shift by 0 changes nothing, and a negative one "
             "leads back.",
         ),
-        Stage(
+        *refusal_stages(
             "odd width",
             draw_odd,
             "With an odd d_model the last sine has no cosine: raise a ValueError that names "
             "d_model.",
-            call=refusal,
             inputs=("shift", "d_model"),
-            outputs=(Output("what is raised"),),
+            numbers=lambda _, d_model: (d_model,),
             diagnose=not_refused(MISTAKES, "odd-accepted"),
         ),
     ),

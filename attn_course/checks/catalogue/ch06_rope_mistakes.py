@@ -10,11 +10,13 @@ from attn_course.checks.catalogue.ch06_rope_versions import (
     counted,
     from_axis_one,
     half_angles,
+    half_at_last,
     half_positions,
     half_product,
     half_then_old,
     halves,
     in_turn,
+    mixed_back,
     mixed_one,
     mixed_other,
     moved,
@@ -34,9 +36,9 @@ from attn_course.checks.gradients import detached_inputs
 EXERCISES = ()
 
 MIXED = (
-    "Angles and rotation do not fit together: the angles are laid out for one kind of pairs, the "
-    "features are paired in the other. No pair is truly turned then, and lengths are not kept. "
-    "Here features 2i and 2i + 1 are a pair, and both have the angle i."
+    "Two kinds of pairs are mixed: features are paired in one way, and the angles laid out, or "
+    "the results put back, in the other. Here features 2i and 2i + 1 are a pair: both have the "
+    "angle i, and both stay where they were."
 )
 
 MISTAKES = (
@@ -60,7 +62,12 @@ MISTAKES = (
         "the other.)",
         version(turn=halves),
     ),
-    Mistake("mixed-layouts", MIXED, version(turn=mixed_one), also=(version(turn=mixed_other),)),
+    Mistake(
+        "mixed-layouts",
+        MIXED,
+        version(turn=mixed_one),
+        also=(version(turn=mixed_other), version(turn=mixed_back)),
+    ),
     Mistake(
         "other-way-round",
         "The pairs turn the other way round: at position p, (1, 0) should become (cos p, sin p). "
@@ -297,8 +304,8 @@ MISTAKES = (
         "angles-in-half-precision",
         "The angles are made in the dtype of x. float16 and bfloat16 cannot tell position 4001 "
         "from its neighbours, and distant tokens are turned by whole turns too much or too little. "
-        "Make positions, rates and angles in float32.",
+        "Make positions, rates and angles in float32, up to their sine and cosine.",
         half_angles,
-        also=(half_positions, half_product),
+        also=(half_positions, half_product, half_at_last),
     ),
 )

@@ -86,6 +86,12 @@ def mixed_other(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     return x * wide_cos + pair_turned(x) * wide_sin
 
 
+def mixed_back(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Halves turned, put back as if they were pairs."""
+    one, two = x.chunk(2, dim=-1)
+    return in_turn(one * cos - two * sin, one * sin + two * cos)
+
+
 def overwritten(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """The even features are new when the odd ones are made from them."""
     even, odd = x[..., 0::2], x[..., 1::2]
@@ -166,6 +172,14 @@ def half_product(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
         return apply_rope(x, positions, base)
     rates = (base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])).to(x.dtype)
     angles = positions.to(x.dtype)[:, None] * rates
+    return turn(x, angles.cos(), angles.sin())
+
+
+def half_at_last(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Precise angles, rounded to the dtype of x before their cosine is taken."""
+    if x.shape[-1] % 2:
+        raise ValueError(f"d={x.shape[-1]} is odd")
+    angles = paper(positions.float(), x.shape[-1], base).to(x.dtype)
     return turn(x, angles.cos(), angles.sin())
 
 
