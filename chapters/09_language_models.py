@@ -100,7 +100,7 @@ for name, share in shares.items():
 #   To a model it is a sequence of tokens like others.
 
 # %% [markdown]
-# ## Every position is an example
+# ## A text is its own label
 #
 # **What is there to learn from a text without labels?** Every token is the label of those before it. The
 # probability of a text is a product of such predictions, without any approximation:
@@ -221,21 +221,24 @@ print("at most positions it expects the very character that it has just read:",
 #
 # **How good is a model that only counts?** Take the last $n - 1$ characters, look up what followed them
 # in the training text, and how often. That is an **n-gram** model. Contexts that were never seen need a
-# way out: mix in the next shorter context, the more the more different characters the longer one has shown
-# (Witten–Bell). There is nothing to train.
+# way out: mix in the next shorter context. It weighs the more, the more different characters have followed
+# the longer one (Witten–Bell). There is nothing to train.
 
 # %% [markdown] prediction="best-order"
 # From n = 1 (how frequent a character is) to n = 8 (seven characters of context): which n has the lowest
 # loss on the held-out topics?
 #
-# number: 1 … 8, within 1, characters
+# - 1 or 2
+# - 3 or 4
+# - 5 or 6
+# - 7 or 8
 
 # %%
 counted = ngram_losses(text, range(1, 9), BEST["Transformer"])
 best = min(counted, key=counted.get)
 print("longer contexts help up to n =", best if 4 <= best <= 6 else "?", "and then hurt:",
       counted[8] > counted[best])
-reveal("best-order", best)
+reveal("best-order", (best - 1) // 2)
 
 # %% tags=["nbval-ignore-output"]
 line_plot(
@@ -292,7 +295,7 @@ print(f"Each network has read the book {read / len(text.train):.1f} times.")
 # %%
 order = sorted([decoder.loss, gru.loss])
 reveal("who-leads", 2 if counted[best] < order[0] and order[1] - order[0] < 0.25 else
-       3 if counted[best] < gru.loss < decoder.loss else 0)
+       3 if counted[best] < gru.loss < decoder.loss else 1 if gru.loss < decoder.loss else 0)
 
 # %%
 learning_curves(
@@ -324,8 +327,8 @@ print("counting is far ahead at a quarter; with the whole budget less than a thi
 # %% tags=["nbval-ignore-output"]
 reveal("quarter-lead", lead["a quarter"])
 for budget, of in runs.items():
-    behind = {kind: f"{run.loss - counted[best]:+.3f}" for kind, run in of.items()}
-    print(f"{budget:9} of the budget: nats behind counting", behind)
+    behind = ", ".join(f"{kind} {run.loss - counted[best]:+.3f}" for kind, run in of.items())
+    print(f"{budget:9} of the budget, nats behind counting: {behind}")
 
 # %% [markdown]
 # **What was seen.** What separates counting from networks is the budget. That is the large effect here: a

@@ -230,7 +230,9 @@ def test_the_view_follows_its_sliders():
         [torch.tensor(7.0).cos().item(), torch.tensor(7.0).sin().item()], abs=1e-5
     )
     assert "equal to that of 7" in view.caption
-    assert "turns by 3.00 radians" in view.caption
+    assert "turns by 3 radians" in view.caption
     view.set(pair=4)
     assert "turns by 0.03 radians" in view.caption
+    view.set(pair=7)  # slow, but it turns
+    assert "turns by 0.00095 radians" in view.caption
     view.visit_extremes()

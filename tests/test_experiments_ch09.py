@@ -264,7 +264,7 @@ def test_the_view_counts_what_can_come_and_writes():
     live.set(temperature=1.0, top_k="4", top_p=1.0)
     assert "4 characters can come" in live.caption
     live.set(temperature=0.0)
-    assert "1 characters can come" in live.caption
+    assert "1 character can come" in live.caption
 
 
 def test_what_is_written_leaves_the_prompt_out_and_repeats_by_seed():

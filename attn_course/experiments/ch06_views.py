@@ -36,14 +36,14 @@ def _draw(circle: Axes, waves: Axes):
     circle.plot(turns.cos(), turns.sin(), color="0.8")
     (before,) = circle.plot([], [], "-o", color=COLOURS[0], label="position")
     (after,) = circle.plot([], [], "-s", color=COLOURS[1], label="after the shift")
-    circle.set(xlim=(-1.3, 1.3), ylim=(-1.3, 1.3), aspect="equal", xlabel="cosine", ylabel="sine")
+    circle.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.8), aspect="equal", xlabel="cosine", ylabel="sine")
     circle.legend(handles=[before, after], frameon=False, loc="upper left", fontsize="small")
     (sine,) = waves.plot(range(_LAST + 1), encoding[:, 0], color=COLOURS[2], label="sine")
     (cosine,) = waves.plot(
         range(_LAST + 1), encoding[:, 1], color=COLOURS[3], linestyle="--", label="cosine"
     )
     marks = [waves.axvline(0, color=colour, linewidth=1) for colour in COLOURS[:2]]
-    waves.set(ylim=(-1.3, 1.3), xlabel="position", ylabel="feature")
+    waves.set(ylim=(-1.2, 1.8), xlabel="position", ylabel="feature")
     waves.legend(handles=[sine, cosine], frameon=False, loc="upper right", fontsize="small")
 
     def update(position: int, shift: int, pair: int) -> str:
@@ -60,7 +60,7 @@ def _draw(circle: Axes, waves: Axes):
         apart = (there - encoding[position + shift]).abs().max()
         agrees = "equal to" if apart < 1e-4 else "different from"
         return (
-            f"Pair {pair} turns by {angle:.2f} radians in {shift} positions, wherever it starts. "
+            f"Pair {pair} turns by {angle:.2g} radians in {shift} positions, wherever it starts. "
             f"The encoding of {position}, times the matrix, is {agrees} that of "
             f"{position + shift}."
         )

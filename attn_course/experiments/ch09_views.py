@@ -63,7 +63,8 @@ def sampling_view(model: DecoderLM, text: Text, prompt: str) -> LiveFigure:
                 model, text, prompt, WRITTEN, temperature=temperature, top_k=k, top_p=top_p
             )
             possible = int((probs > 0).sum())
-            return f"{possible} characters can come. It writes: …{prompt[-20:]}|{text_after}"
+            can_come = "1 character" if possible == 1 else f"{possible} characters"
+            return f"{can_come} can come. It writes: …{prompt[-20:]}|{text_after}"
 
         return update
 
