@@ -39,34 +39,18 @@ recall("06")
 import torch
 
 from attn_course.experiments.ch06 import (
-    add_by_batch,
-    base_of_a_thousand,
-    biter_runs,
-    doubled_exponent,
-    first_token_share,
-    idle_features,
-    longest_wave,
-    spread_at_one_distance,
-    who_bites_task,
+    add_by_batch, base_of_a_thousand, biter_runs, doubled_exponent, first_token_share,
+    idle_features, longest_wave, spread_at_one_distance, who_bites_task,
 )
 from attn_course.experiments.ch06_lengths import (
-    LATEST,
-    THREE_BACK,
-    LengthSettings,
-    length_model,
-    length_table,
+    LATEST, THREE_BACK, LengthSettings, length_model, length_table,
 )
 from attn_course.experiments.ch06_views import shift_view
 from attn_course.explorers import PositionExplorer
 from attn_course.masks import causal_mask
 from attn_course.plots import head_maps, heat_map, line_plot
 from attn_course.positions import (
-    LearnedPositions,
-    add_positions,
-    alibi_bias,
-    alibi_slopes,
-    apply_rope,
-    relative_shift,
+    LearnedPositions, add_positions, alibi_bias, alibi_slopes, apply_rope, relative_shift,
     sinusoidal_encoding,
 )
 from attn_course.self_attention import is_permutation_equivariant
@@ -97,13 +81,9 @@ for ids, biter in zip(batch.inputs.tolist(), batch.targets[:, 0].tolist()):
 runs = {position: biter_runs(position) for position in ("none", "sinusoidal", "learned")}
 for position, of_seeds in runs.items():
     found, same = [run.found for run in of_seeds], [run.same for run in of_seeds]
-    told = (
-        "over 90 %" if min(found) > 0.9 else "under a quarter" if max(found) < 0.25 else "between"
-    )
-    print(
-        f"{position:10}: right {told}; same answer to a sentence and its reverse: "
-        f"{'always' if min(same) == 1 else 'hardly ever' if max(same) < 0.1 else 'at times'}"
-    )
+    told = "over 90 %" if min(found) > 0.9 else "under a quarter" if max(found) < 0.25 else "between"
+    print(f"{position:10}: right {told}; same answer to a sentence and its reverse: "
+          f"{'always' if min(same) == 1 else 'hardly ever' if max(same) < 0.1 else 'at times'}")
 worst = max(run.found for run in runs["none"])
 reveal("bag-on-held-out", 2 if worst < 0.25 else 1)
 
@@ -159,9 +139,9 @@ reveal("fifth-token", share[4].item())
 #
 # $$\frac{1}{i+1}\cdot 1 + \frac{i}{i+1}\cdot 0 = \frac{1}{i+1}.$$
 #
-# Each position reads another number, so a layer after this one can know where it
-# stands. The mask has let order in. But look at the differences: between positions 0 and 1 there lies
-# one half, between 30 and 31 one thousandth. A clock whose ticks grow fainter.
+# That is another number for each position, so a layer after this one can know where it stands. The mask
+# has let order in. But look at the differences: between positions 0 and 1 there lies one half, between
+# 30 and 31 one thousandth. A clock whose ticks grow fainter.
 #
 # Remember both halves of this. In the length table below, “none” means a causal model without
 # positions, and it will be neither helpless nor good.
@@ -208,12 +188,8 @@ for position, row in enumerate(sinusoidal_encoding(3, 4).tolist()):
 
 # %%
 heat_map(
-    sinusoidal_encoding(32, 64),
-    limits=(-1, 1),
-    title="32 positions, 64 features",
-    row_axis="position",
-    column_axis="feature",
-    value="value",
+    sinusoidal_encoding(32, 64), limits=(-1, 1), title="32 positions, 64 features",
+    row_axis="position", column_axis="feature", value="value",
     alt="Rows are positions, columns features. The first columns alternate quickly from row to row; "
     "the further right, the longer the waves; the last columns hardly change over 32 positions.",
 )
@@ -276,10 +252,8 @@ x, table = torch.randn(8, 5, 16), sinusoidal_encoding(64, 16)
 wrong, right = add_by_batch(x, table), add_positions(x, table)
 for name, added in (("by batch", wrong - x), ("by position", right - x)):
     within, between = (added[:, 0] - added[:, 1]).abs().max(), (added[0] - added[1]).abs().max()
-    print(
-        f"{name:11}: rows differ within a sequence: {bool(within > 0.01)}, "
-        f"between sequences: {bool(between > 0.01)}"
-    )
+    print(f"{name:11}: rows differ within a sequence: {bool(within > 0.01)}, "
+          f"between sequences: {bool(between > 0.01)}")
 reveal("batch-axis", 2 if (wrong - x).diff(dim=1).abs().max() < 0.01 else 1)
 
 # %% [markdown]
@@ -287,10 +261,7 @@ reveal("batch-axis", 2 if (wrong - x).diff(dim=1).abs().max() < 0.01 else 1)
 # What finds it is the test of chapter 04. A layer that gets its positions is *not* equivariant:
 
 # %%
-layers = {
-    "by batch": lambda x: add_by_batch(x, table),
-    "by position": lambda x: add_positions(x, table),
-}
+layers = {"by batch": lambda x: add_by_batch(x, table), "by position": lambda x: add_positions(x, table)}
 for name, layer in layers.items():
     print(f"{name:11}: equivariant: {is_permutation_equivariant(layer, x)}")
 
@@ -380,10 +351,8 @@ reveal("spread-after-projection", 2 if spread["projected"] > 0.5 else 1)
 
 # %%
 head_maps(
-    torch.stack([table / table.abs().max() for table in scores.values()]),
-    limits=(-1, 1),
-    titles=list(scores),
-    value="score, of the largest",
+    torch.stack([table / table.abs().max() for table in scores.values()]), limits=(-1, 1),
+    titles=list(scores), value="score, of the largest",
     alt="Left: a table with equal values along each diagonal, largest on the main one. Right: the same "
     "encodings after random projections; blotches, and no diagonals.",
 )
@@ -434,10 +403,8 @@ head_maps(
 torch.manual_seed(0)
 query, key = torch.randn(2, 1, 16)
 
-
 def score(i, j):
     return (apply_rope(query, torch.tensor([i])) * apply_rope(key, torch.tensor([j]))).sum().item()
-
 
 for i, j in ((7, 3), (107, 103), (3, 7)):
     print(f"query at {i:3}, key at {j:3}: {score(i, j):6.2f}")
@@ -452,9 +419,7 @@ reveal("rope-shifted", 0 if same and mirrored else 1 if same else 2)
 at = torch.arange(48)
 token = torch.randn(64)  # one word at all 48 positions, so that nothing but the position differs
 q, k = (apply_rope((token @ W).expand(48, 64), at) for W in (W_q, W_k))
-print(
-    f"RoPE after random W_q and W_k: spread at one distance {spread_at_one_distance(q @ k.mT):.1f}"
-)
+print(f"RoPE after random W_q and W_k: spread at one distance {spread_at_one_distance(q @ k.mT):.1f}")
 
 # %% [markdown]
 # Four things to know about it.
@@ -471,9 +436,7 @@ print(
 # %%
 for position in (17, 301, 4001, 4005):
     rounded = torch.tensor(position).bfloat16().item()
-    print(
-        f"position {position:4} in bfloat16: {rounded:.0f}, off by {rounded - position:+.0f} radians"
-    )
+    print(f"position {position:4} in bfloat16: {rounded:.0f}, off by {rounded - position:+.0f} radians")
 
 # %%
 order = torch.cat([torch.arange(0, 16, 2), torch.arange(1, 16, 2)])  # even features, then odd ones
@@ -532,17 +495,13 @@ for num_heads in (8, 4, 6):
 # %%
 bias = alibi_bias(8, 64, 64).masked_fill(~causal_mask(64), -torch.inf)
 weights = bias.softmax(dim=-1)  # (h, i, j): all dot products are 0
-print(
-    "own position, last row, by head:", ", ".join(f"{w:.2f}" for w in weights[:, -1, -1].tolist())
-)
+print("own position, last row, by head:", ", ".join(f"{w:.2f}" for w in weights[:, -1, -1].tolist()))
 reveal("alibi-own-weight", weights[0, -1, -1].item())
 
 # %%
 titles = [f"slope 1/{1 / slope:.0f}" for slope in alibi_slopes(8)[::2].tolist()]
 head_maps(
-    weights[::2, :20, :20],
-    limits=(0, 0.6),
-    titles=titles,
+    weights[::2, :20, :20], limits=(0, 0.6), titles=titles,
     alt="Four of the eight heads. In the first, weights lie close to the diagonal; from head to head they "
     "reach further back, and in the last one each row is nearly even.",
 )
@@ -660,12 +619,7 @@ for position, runs in latest.items():
 
 # %%
 line_plot(
-    [32, 64, 128, 256],
-    latest,
-    x_label="length",
-    y_label="accuracy",
-    log_x=True,
-    y_limits=(0, 1.05),
+    [32, 64, 128, 256], latest, x_label="length", y_label="accuracy", log_x=True, y_limits=(0, 1.05),
     title="Latest write, trained at 32",
     alt="At 32 all lie high, none a little lower. At twice the length sinusoidal, learned and RoPE "
     "fall to about a third or less, later nearly to guessing. ALiBi stays nearly level, relative "
@@ -719,12 +673,7 @@ for position, runs in three.items():
 
 # %%
 line_plot(
-    [32, 64, 128, 256],
-    three,
-    x_label="length",
-    y_label="accuracy",
-    log_x=True,
-    y_limits=(0, 1.05),
+    [32, 64, 128, 256], three, x_label="length", y_label="accuracy", log_x=True, y_limits=(0, 1.05),
     title="Three back, trained at 32",
     alt="At 32 sinusoidal, RoPE and relative are at 1; ALiBi, learned and none at a third. At 64 only "
     "relative is still near 1, and it falls from there. ALiBi stays at its third.",
@@ -815,10 +764,8 @@ reveal("faulty-training", 2 if all(learns) else 1 if learns[1] else 0)
 
 # %%
 for name, encode in {"right": sinusoidal_encoding, **faults}.items():
-    print(
-        f"{name:5}: longest wave {longest_wave(encode(2, 64)):12,.0f} positions, {idle_features(encode):2} "
-        "of 64 features idle over 100"
-    )
+    print(f"{name:5}: longest wave {longest_wave(encode(2, 64)):12,.0f} positions, {idle_features(encode):2} "
+          "of 64 features idle over 100")
 try:
     table = torch.zeros(4, 9)
     table[:, 1::2] = torch.zeros(4, 5).cos()  # D
@@ -831,7 +778,7 @@ except RuntimeError:
 # - [ ] The squares of each pair sum to 1, at all positions
 #   They do. Both features of a pair have the same wrong rate.
 # - [x] Row 50 of a table of width 16, against the formula
-#   At a distant position, with many pairs, a wrong rate shows. With a single pair all these versions agree.
+#   At a distant position, with many pairs, a wrong rate shows. With a single pair all three agree.
 # - [ ] Row 0 is 0, 1, 0, 1, …, as the formula says
 #   It is, for every base and every exponent: the sine of 0 is 0.
 # - [ ] On three back it does as well as the right encoding
@@ -929,7 +876,6 @@ from einops import einsum
 # Before you run the check, guess: which of the three lines would you suspect, and what would you call it
 # with to be sure?
 
-
 # %% exercise="add_positions"
 def add_positions(x, table, offset=0):
     """Return x (*b, n, d_model) with the rows offset … offset + n − 1 of the table added."""
@@ -984,7 +930,6 @@ def add_positions(x, table, offset=0):
 # alibi_bias(2, 1, 2)  # [[[-1/16, 0]], [[-1/256, 0]]]
 # # slopes for three heads: 1/16, 1/256 (of two), and 1/4 (of four, the first)
 # ```
-
 
 # %% exercise="alibi_bias"
 def alibi_bias(num_heads, n_query, n_key):
