@@ -43,12 +43,14 @@ _RECURRENT = (
 )
 _AUTOGRAD = (
     "backward grad jacobian jacrev jacfwd vjp jvp hessian requires_grad_ gradcheck "
-    "functional_call autograd_grad grad_and_value linearize make_dual unpack_dual dual_level"
+    "functional_call autograd_grad grad_and_value linearize make_dual unpack_dual dual_level "
+    "_softmax_backward_data _log_softmax_backward_data _sparse_softmax_backward_data"
 )
 _NORM = (
     "layer_norm LayerNorm native_layer_norm rms_norm RMSNorm group_norm GroupNorm "
     "native_group_norm instance_norm InstanceNorm1d InstanceNorm2d batch_norm BatchNorm1d "
-    "BatchNorm2d native_batch_norm"
+    "BatchNorm2d native_batch_norm _native_batch_norm_legit _batch_norm_impl_index "
+    "_native_batch_norm_legit_functional _batch_norm_with_update cudnn_batch_norm _fused_rms_norm"
 )
 READY_MADE = {
     "no ready-made attention": _ATTENTION,
@@ -57,7 +59,10 @@ READY_MADE = {
     "no ready-made embedding": "embedding Embedding embedding_bag EmbeddingBag _embedding_bag",
     "no ready-made entropy": f"entr special_entr entropy Categorical distributions {_LOSS}",
     "no torch.nn.RNN": _RECURRENT,
-    "no nn.MultiheadAttention": "MultiheadAttention multi_head_attention_forward",
+    "no nn.MultiheadAttention": (
+        "MultiheadAttention multi_head_attention_forward _native_multi_head_attention "
+        "_transformer_encoder_layer_fwd TransformerEncoderLayer TransformerDecoderLayer"
+    ),
     "no autograd": _AUTOGRAD,
     "no F.layer_norm": _NORM,
     "no nn.LayerNorm": _NORM,
@@ -66,11 +71,12 @@ READY_MADE = {
 
 _HIDING = {"eval", "exec", "compile", "__import__", "importlib", "ctypes", "globals", "vars", "gc"}
 _HIDING |= {"inspect", "_getframe", "settrace", "setprofile", "ast_transformers", "meta_path"}
-_HIDING |= {"__dict__", "__getattribute__", "_C", "_ops", "_thread"}
+_HIDING |= {"__dict__", "__getattribute__", "_ops", "system", "getoutput"}
 
-_UNSEEN = {"threading", "concurrent", "multiprocessing", "subprocess", "ctypes"}
-_UNSEEN |= {"attn_course_inside"}
-"""Modules that call things where nobody notes what is called."""
+_UNSEEN = {"threading", "_thread", "concurrent", "multiprocessing", "subprocess", "ctypes"}
+_UNSEEN |= {"to_thread", "run_in_executor", "fork", "forkpty", "popen", "posix_spawn"}
+_UNSEEN |= {"posix_spawnp", "jit", "_C", "overrides", "attn_course_inside"}
+"""Modules and functions that call things where nobody notes what is called."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +130,11 @@ def suspicious(source: str) -> list[str]:
     found = set()
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Name | ast.Attribute):
-            name = node.id if isinstance(node, ast.Name) else node.attr
-            found |= {name} & _HIDING
+            # a variable may be called as it likes
+            names = {node.id} - _UNSEEN if isinstance(node, ast.Name) else {node.attr}
+            found |= names & (_HIDING | _UNSEEN)
         elif isinstance(node, ast.Import | ast.ImportFrom):
-            names = {alias.name.split(".")[0] for alias in node.names}
-            module = (getattr(node, "module", None) or "").split(".")[0]
-            found |= ({module} | names) & (_HIDING | _UNSEEN)
+            found |= _imported(node) & (_HIDING | _UNSEEN)
         elif isinstance(node, ast.Call) and _is_computed(node):
             found.add("getattr")
     return sorted(found)
@@ -155,21 +160,37 @@ def _torch_name(node: ast.AST, banned: set[str]) -> str | None:
     """A forbidden name that is taken from something else: torch.x, F.x, scores.x, import x."""
     if isinstance(node, ast.Attribute) and node.attr in banned:
         return None if _is_own(node.value) else node.attr
-    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("torch"):
+    if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("attn_course"):
         return next((alias.name for alias in node.names if alias.name in banned), None)
-    if isinstance(node, ast.Call) and "getattr" in ast.unparse(node.func):
+    if isinstance(node, ast.Call) and _called(node).strip("_").startswith(
+        ("getattr", "attrgetter")
+    ):
         texts = (arg.value for arg in node.args if isinstance(arg, ast.Constant))
         return next((str(text) for text in texts if text in banned), None)
     return None
 
 
 def _unseen(node: ast.AST) -> str | None:
-    """A module of threads or processes, imported."""
-    if isinstance(node, ast.Import):
-        modules = [alias.name for alias in node.names]
-    else:
-        modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-    return next((name for name in modules if name.split(".")[0] in _UNSEEN), None)
+    """A way to threads, processes or compiled code, imported or taken from something else."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return min(_imported(node) & _UNSEEN, default=None)
+    return node.attr if isinstance(node, ast.Attribute) and node.attr in _UNSEEN else None
+
+
+def _imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+    """All names in an import, each part of a module's name by itself."""
+    names = [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        names.append(node.module or "")
+    return {part for name in names for part in name.split(".")}
+
+
+def _called(call: ast.Call) -> str:
+    """The last part of the name that is called."""
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def _is_computed(call: ast.Call) -> bool:

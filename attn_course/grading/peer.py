@@ -251,7 +251,8 @@ class Peer:
             raise Gone("arguments that are none")
         with torch.set_grad_enabled(message.get("grad") is not False), self._watching():
             value = target(*args, **kwargs)
-        reply: dict[str, Any] = {"value": self._exchange.encode(value)}
+            # a value of the learner's own class may be computed only when it is looked at
+            reply: dict[str, Any] = {"value": self._exchange.encode(value)}
         outputs = [t for t in tensors_of(value) if t.requires_grad]
         if outputs:
             weights = [w for w in (module or nn.Module()).parameters() if w.requires_grad]

@@ -24,6 +24,15 @@ FORBIDDEN = {
         "import threading as t",
         "import torch\ndef softmax(s, dim):\n    return -torch.nn.functional.cross_entropy(s, dim)",
         "from torch.nn.functional import scaled_dot_product_attention as one",
+        "from scipy.special import softmax as one",
+        "import operator\nf = operator.attrgetter('softmax')",
+        "import asyncio\nf = asyncio.new_event_loop().run_in_executor",
+        "import os\npid = os.fork()",
+        "from torch._C import DisableTorchFunction",
+        "import torch\nunit = torch.jit.CompilationUnit('def f(x): return x')",
+        "from torch import jit",
+        "f = s" + ".T" * 2000 + ".softmax",
+        "f = s" + "(1)" * 2000 + "\ng = s.softmax",
     ],
     "layer_norm": ["import torch.nn.functional as F\nf = lambda x: F.group_norm(x, 1)"],
     "scaled_dot_product_attention": [
@@ -33,7 +42,9 @@ FORBIDDEN = {
     "softmax_gradient": [
         "def f(s):\n    s.sum().backward()",
         "from torch.autograd.forward_ad import make_dual",
+        "import torch\nf = torch._softmax_backward_data",
     ],
+    "MultiHeadAttention": ["from torch.nn import TransformerEncoderLayer as Layer"],
     "run_rnn": ["import torch\nnet = torch.nn.RNN(3, 4)"],
 }
 ALLOWED = {
@@ -42,6 +53,7 @@ ALLOWED = {
         "def other(s):\n    return softmax(s, -1)",
         "# torch.softmax would do\ndef softmax(s, dim):\n    'not torch.softmax(s)'",
         "class A:\n    def go(self):\n        return self.softmax()",
+        "from math import exp\nfork, jit, overrides = 1, 2, 3\nimport os.path, asyncio",
     ],
     "scaled_dot_product_attention": ["def f(q, k):\n    return (q @ k.mT).softmax(-1)"],
     "dot_products": ["import threading"],
@@ -94,6 +106,8 @@ def test_code_that_looks_where_it_should_not_is_left_to_a_human():
         "threading",
     ]
     assert forbidden.suspicious("def f(a):\n    return getattr(a, 'sum')()") == []
+    assert forbidden.suspicious("from torch._C import a\nos.fork()") == ["_C", "fork"]
+    assert forbidden.suspicious("fork = 1\nprint(fork)") == []
     assert forbidden.suspicious("not python (") == []
 
 
