@@ -14,16 +14,27 @@ LARGEST_FILE = 100 * 2**20
 """Bytes of one notebook; one with more is refused."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Limits:
-    """What one archive may hold: bytes when unpacked, and entries."""
+    """What an archive and those in it may still hold together: bytes when unpacked, and entries."""
 
     size: int = 8 * 2**30
     entries: int = 20_000
 
+    @classmethod
+    def of_student(cls) -> Limits:
+        """For an archive that a student made."""
+        return cls(2**30, 2_000)
 
-INNER = Limits(2**30, 2_000)
-"""For an archive that a student made."""
+    def take(self, size: int, entries: int) -> None:
+        """Count what one of them holds. Raises Refused if that is more than is left."""
+        if entries > self.entries:
+            raise Refused(f"an archive with {entries} files; at most {self.entries} more are read")
+        if size > self.size:
+            raise Refused(f"an archive bomb: it unpacks to {size:,} bytes")
+        self.size -= size
+        self.entries -= entries
+
 
 BOMB = 200
 """Times that a too large entry has grown when it is called a bomb; honest outputs reach 100."""
@@ -59,16 +70,9 @@ def members(archive: bytes | str, limits: Limits | None = None) -> Iterator[Memb
 
     Raises Refused if the archive as a whole cannot be read, or holds more than `limits` allow.
     """
-    limits = limits or Limits()
     with _opened(archive) as opened:
         entries = opened.infolist()
-        if len(entries) > limits.entries:
-            raise Refused(
-                f"an archive with {len(entries)} files; at most {limits.entries} are read"
-            )
-        size = sum(entry.file_size for entry in entries)
-        if size > limits.size:
-            raise Refused(f"an archive bomb: it unpacks to {size:,} bytes")
+        (limits or Limits()).take(sum(entry.file_size for entry in entries), len(entries))
         for index, entry in enumerate(entries):
             if not entry.is_dir():
                 path = PurePosixPath(entry.filename.replace("\\", "/"))

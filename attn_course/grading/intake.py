@@ -89,8 +89,9 @@ def collect(submissions: Path, leave_out: Path | None = None) -> Collected:
     found: list[Found] = []
     senders: dict[str, Sender] = {}
     stamps = _time_stamps(entries)
+    platform = names.platform_of({entry.parts[0] for entry in entries})
     for entry in entries:
-        sender = _sender(entry, submissions)
+        sender = _sender(entry, submissions, platform)
         if stamp := stamps.get(entry.parts[:-1]):
             sender = replace(sender, when=stamp)
         is_candidate = _may_be_notebook(entry)
@@ -184,11 +185,12 @@ def _below(entry: Entry) -> Entry:
     return replace(entry, parts=entry.parts[1:])
 
 
-def _sender(entry: Entry, submissions: Path) -> Sender:
+def _sender(entry: Entry, submissions: Path, platform: str) -> Sender:
     first = entry.parts[0]
     if len(entry.parts) == 1 and entry.is_file and not first.lower().endswith(".zip"):
-        return names.file_sender(first) or names.folder_sender(submissions.stem)
-    return names.folder_sender(first[:-4] if first.lower().endswith(".zip") else first)
+        return names.file_sender(first, platform) or names.folder_sender(submissions.stem)
+    first = first[:-4] if first.lower().endswith(".zip") else first
+    return names.folder_sender(first, platform)
 
 
 def _time_stamps(entries: Sequence[Entry]) -> dict[tuple[str, ...], str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from attn_course.course import CHAPTERS
@@ -39,26 +41,47 @@ _MOODLE = re.compile(
 )
 # Blackboard: Homework 3_jdoe_attempt_2026-03-01-12-30-45_03_scaled_dot_product.ipynb
 _BLACKBOARD = re.compile(
-    r"(?P<task>.+)_(?P<student>[^_]+)_attempt_(?P<when>\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d)_?(?P<rest>.*)"
+    r"(?P<task>.+?)_(?P<student>[^_]+)_attempt_(?P<when>\d{4}-\d\d-\d\d-\d\d-\d\d-\d\d)_?(?P<rest>.*)"
 )
 # Brightspace: 12345-67890 - Jane Doe - Mar 1, 2026 1230 PM[ - 03_scaled_dot_product.ipynb]
 _BRIGHTSPACE = re.compile(
     r"(?P<id>\d+)-\d+ - (?P<student>.+?) - (?P<month>[A-Z][a-z]{2})[a-z]* (?P<day>\d{1,2}), "
     r"(?P<year>\d{4}) (?P<hour>\d{1,2})(?P<minute>\d\d) ?(?P<half>[AP]M)(?: - (?P<rest>.+))?"
 )
+_FORMS = {
+    "moodle": _MOODLE,
+    "blackboard": _BLACKBOARD,
+    "brightspace": _BRIGHTSPACE,
+    "canvas": _CANVAS,
+}
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _VERSION = re.compile(r"(?:[-_ ]?\((?P<bracket>\d{1,3})\)|-(?P<dash>\d{1,3}))$")
 _ENDING = re.compile(r"(\.(ipynb|json|txt))+$", re.IGNORECASE)
 
 
-def folder_sender(name: str) -> Sender:
-    """The student whom a folder belongs to."""
-    return _platform(name) or Sender(_student(name))
+def platform_of(names: Iterable[str]) -> str:
+    """The platform whose form most of these names have; "" if none has any.
+
+    A student chooses the end of a name, and can give it another platform's form, with somebody
+    else's name in it. What the platform itself puts before that is alike for all.
+    """
+    found = Counter(
+        platform for name in names for platform, form in _FORMS.items() if form.fullmatch(name)
+    )
+    return max(_FORMS, key=lambda platform: found[platform]) if found else ""
 
 
-def file_sender(name: str) -> Sender | None:
-    """The student whom a file in a flat folder belongs to; None if it names only a chapter."""
-    found = _platform(name)
+def folder_sender(name: str, platform: str = "") -> Sender:
+    """The student whom a folder belongs to, where most folders come from a platform."""
+    return _from_platform(name, platform) or Sender(_student(name))
+
+
+def file_sender(name: str, platform: str = "") -> Sender | None:
+    """The student whom a file in a flat folder belongs to; None if it names only a chapter.
+
+    platform: where most files come from.
+    """
+    found = _from_platform(name, platform)
     if found is not None:
         return found
     stem = _ENDING.sub("", name)
@@ -78,22 +101,26 @@ def version_of(name: str) -> str:
     return _version(_ENDING.sub("", name))
 
 
-def _platform(name: str) -> Sender | None:
-    if match := _MOODLE.fullmatch(name):
-        student = f"{_student(match['student'])} {match['id']}"
-        return Sender(student, "moodle", match["id"], version_of(match["rest"]), match["rest"])
-    if match := _BLACKBOARD.fullmatch(name):
-        when, student = match["when"], _student(match["student"])
-        return Sender(student, "blackboard", "", when, match["rest"])
-    if match := _BRIGHTSPACE.fullmatch(name):
-        student = f"{_student(match['student'])} {match['id']}"
-        return Sender(student, "brightspace", match["id"], _moment(match), match["rest"] or "")
-    if match := _CANVAS.fullmatch(name):
-        # the number of a submission grows with each one, the version with each file in it
-        when = f"{int(match['sent']):020d} {version_of(match['rest'])}".strip()
-        student = f"{match['student']} {match['id']}"
-        return Sender(student, "canvas", match["id"], when, match["rest"])
+def _from_platform(name: str, likely: str) -> Sender | None:
+    for platform in sorted(_FORMS, key=lambda platform: platform != likely):
+        match = _FORMS[platform].fullmatch(name)
+        if match:
+            return _sender(platform, match)
     return None
+
+
+def _sender(platform: str, match: re.Match[str]) -> Sender:
+    number = match.groupdict().get("id", "")
+    student, rest = _student(match["student"]), match["rest"] or ""
+    when = version_of(rest)
+    if platform == "blackboard":
+        when = match["when"]
+    elif platform == "brightspace":
+        when = _moment(match)
+    elif platform == "canvas":
+        # the number of a submission grows with each one, the version with each file in it
+        when = f"{int(match['sent']):020d} {when}".strip()
+    return Sender(f"{student} {number}".strip(), platform, number, when, rest)
 
 
 def _student(name: str) -> str:

@@ -7,11 +7,11 @@ import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from attn_course.grading import archives
-from attn_course.grading.archives import Refused
+from attn_course.grading.archives import Limits, Refused
 
 _DEEPEST_FOLDER = 25
 _DEEPEST_ARCHIVE = 3
@@ -116,9 +116,13 @@ def _file(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
         yield _entry(parts, when, None, partial(read_regular, path))
 
 
-def _archive(source: Source, parts: tuple[str, ...], depth: int) -> Iterator[Entry]:
+def _archive(
+    source: Source, parts: tuple[str, ...], depth: int, limits: Limits | None = None
+) -> Iterator[Entry]:
+    # archives in a student's archive share its limits: each of them could hold as many again
+    limits = limits or (Limits.of_student() if depth else Limits())
     try:
-        inside = list(archives.members(_bytes(source), archives.INNER if depth else None))
+        inside = list(archives.members(_bytes(source), limits))
     except Refused as error:
         yield Entry(parts or ("",), refused=str(error))
         return
@@ -133,13 +137,14 @@ def _archive(source: Source, parts: tuple[str, ...], depth: int) -> Iterator[Ent
         elif depth >= _DEEPEST_ARCHIVE:
             yield Entry(below, member.when, "an archive in an archive in an archive")
         else:
-            yield from _archive(content, below, depth + 1)
+            yield from _archive(content, below, depth + 1, limits if depth else None)
 
 
 def _read_member(source: Source, index: int) -> bytes:
     return archives.read_member(_bytes(source), index)
 
 
+@lru_cache(maxsize=2)  # one that holds many files would be unpacked for each of them
 def _bytes(source: Source) -> bytes | str:
     return source if isinstance(source, str) else source()
 

@@ -222,13 +222,13 @@ def test_too_large_files_are_refused(tmp_path, monkeypatch):
 
 def test_archive_bombs_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "LARGEST_FILE", 10_000)
-    monkeypatch.setattr(archives, "INNER", archives.Limits(20_000, 5))
+    monkeypatch.setattr(archives.Limits, "of_student", lambda: archives.Limits(20_000, 5))
     put(tmp_path, "a.zip", content=zipped({"a.ipynb": b"0" * 10_000_000}))
     put(tmp_path, "b/x.zip", content=zipped({f"{k}.ipynb": b"0" * 9_000 for k in range(3)}))
     put(tmp_path, "c/x.zip", content=zipped({f"{k}.ipynb": b"0" for k in range(6)}))
     told = reasons(collect(tmp_path))
     assert told["b/x.zip"] == "an archive bomb: it unpacks to 27,000 bytes"
-    assert told["c/x.zip"] == "an archive with 6 files; at most 5 are read"
+    assert told["c/x.zip"] == "an archive with 6 files; at most 5 more are read"
     (a,) = [reason for path, reason in told.items() if path.startswith("a.zip")]
     assert "archive bomb" in (a or "")
 
@@ -241,6 +241,47 @@ def test_archives_in_archives_end_somewhere(tmp_path):
     ((path, reason),) = reasons(collect(tmp_path)).items()
     assert reason == "an archive in an archive in an archive"
     assert path.count("zip") == 4
+
+
+def test_archives_in_a_student_s_archive_share_its_limits(tmp_path, monkeypatch):
+    monkeypatch.setattr(archives.Limits, "of_student", lambda: archives.Limits(20_000, 9))
+    inner = zipped({f"{k}.ipynb": NOTEBOOK for k in range(3)})
+    put(tmp_path, "ann/hw.zip", content=zipped({f"{k}.zip": inner for k in range(3)}))
+    put(tmp_path, "bob/hw.zip", content=inner)
+    told = reasons(collect(tmp_path))
+    assert [path for path, reason in told.items() if reason] == ["ann/hw.zip/2.zip"]
+    assert told["ann/hw.zip/2.zip"] == "an archive with 3 files; at most 0 more are read"
+    assert len(told) == 3 + 3 + 1 + 3
+
+
+def test_an_archive_in_an_archive_is_not_unpacked_for_each_of_its_files(tmp_path, monkeypatch):
+    unpacked = []
+    read = archives.read_member
+    monkeypatch.setattr(
+        archives, "read_member", lambda source, k: unpacked.append(k) or read(source, k)
+    )
+    inner = zipped({f"{k}.ipynb": NOTEBOOK for k in range(20)})
+    put(tmp_path, "ann/hw.zip", content=zipped({"inner.zip": inner}))
+    assert all(found.entry.read() == NOTEBOOK for found in collect(tmp_path).found)
+    assert len(unpacked) == 20 + 1
+
+
+PLATFORMS = {
+    "blackboard": "Homework 3_{}_attempt_2026-03-01-12-30-45_{}",
+    "canvas": "{}_1234_56789_{}",
+    "moodle": "{}_1234_assignsubmission_file_{}",
+    "brightspace": "1234-567 - {} - Mar 1, 2026 1230 PM - {}",
+}
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+@pytest.mark.parametrize("other", PLATFORMS)
+def test_nobody_hands_in_for_somebody_else_by_a_file_s_name(tmp_path, platform, other):
+    form, disguise = PLATFORMS[platform], PLATFORMS[other].format("ann 1234", "late.ipynb")
+    put(tmp_path, form.format("ann", "a.ipynb"), form.format("bob", "b.ipynb"))
+    put(tmp_path, form.format("eve", disguise))
+    students = [student.split()[0] for student in by_student(collect(tmp_path))]
+    assert sorted(students) == ["ann", "bob", "eve"]
 
 
 def test_an_entry_that_is_larger_than_it_says_is_refused(tmp_path):
