@@ -13,8 +13,8 @@ from typing import Any
 from attn_course.grading.archives import Refused
 
 _MOST_PARTS = 8_000_000
-_MOST_CELLS = 5_000
-_MOST_CODE = 2_000_000
+_MOST_CELLS = 1_000
+_MOST_CODE = 500_000
 
 
 @dataclass(frozen=True)

@@ -77,23 +77,21 @@ def _pulled_up(
     pieces: Sequence[Piece], bound: set[str], waiting: dict[str, list[Piece]]
 ) -> list[Piece]:
     """Helpers from further down without which `pieces` would miss a name, in their order."""
-    pulled: list[Piece] = []
+    pulled: set[Piece] = set()
     everything = [helper for helpers in waiting.values() for helper in helpers]
-    missing = _missing(pieces, bound)
-    while missing:
-        found = [h for h in everything if h not in pulled and defined_names(h.source) & missing]
-        if not found:
-            break
-        pulled += found
-        missing = _missing([*pulled, *pieces], bound)
+    makers: dict[str, list[Piece]] = {}
+    for helper in everything:
+        for name in defined_names(helper.source):
+            makers.setdefault(name, []).append(helper)
+    known, asking = set(bound), list(pieces)
+    while asking:  # each piece is asked once what it needs: a chain may be long
+        known |= {name for piece in asking for name in defined_names(piece.source)}
+        missing = {name for piece in asking for name in needed_names(piece.source)} - known
+        asking = [h for name in missing for h in makers.get(name, ()) if h not in pulled]
+        pulled.update(asking)
     for helpers in waiting.values():
         helpers[:] = [helper for helper in helpers if helper not in pulled]
     return [helper for helper in everything if helper in pulled]
-
-
-def _missing(pieces: Sequence[Piece], bound: set[str]) -> set[str]:
-    defined = {name for piece in pieces for name in defined_names(piece.source)}
-    return {name for p in pieces for name in needed_names(p.source)} - bound - defined
 
 
 def _answer(task: Task, answers: Answers) -> Piece | None:

@@ -21,7 +21,10 @@ from IPython.core.inputtransformer2 import TransformerManager
 LONGEST = 200_000
 """Characters of a cell that is read as code; a longer one runs, but is not understood."""
 
-_LONGEST_WITH_MAGICS = 20_000  # IPython reads the cell anew for every magic in it
+# IPython reads the cell anew for every magic in it
+_LONGEST_WITH_MAGICS = 20_000
+_MOST_MAGICS = 30
+_MAGIC = re.compile(r"(?m)^[ \t]*[%!?,;/]|=[ \t]*[%!]|\?[ \t]*$")
 _NOT_CODE = (SyntaxError, ValueError, RecursionError, MemoryError, RuntimeError)
 _MARK = re.compile(
     r"\s*#+[ \t]*(?:@title\b)?[ \t]*Exercise[ \t]+(?P<number>\d{1,2}\.\d{1,2})\b"
@@ -61,12 +64,7 @@ def marks(source: str) -> tuple[Mark, ...]:
 def parse(source: str) -> ast.Module | None:
     """The cell's syntax tree, None where Python (or IPython) cannot read it."""
     tree = _parse(source)
-    if tree is None and len(source) <= _LONGEST_WITH_MAGICS:
-        try:
-            tree = _parse(TransformerManager().transform_cell(source))
-        except _NOT_CODE:
-            return None
-    return tree
+    return _parse(_without_magics(source)) if tree is None else tree
 
 
 def defined_names(source: str) -> frozenset[str]:
@@ -181,6 +179,17 @@ class _Renumber(ast.NodeTransformer):
         return self.numbers.setdefault(name, f"name{len(self.numbers)}")
 
 
+@lru_cache(maxsize=4096)
+def _without_magics(source: str) -> str:
+    """What Python gets of a cell that IPython reads first; as it is where that is too much."""
+    if len(source) > _LONGEST_WITH_MAGICS or len(_MAGIC.findall(source)) > _MOST_MAGICS:
+        return source
+    try:
+        return TransformerManager().transform_cell(source)
+    except _NOT_CODE:
+        return source
+
+
 def _parse(source: str) -> ast.Module | None:
     if len(source) > LONGEST:
         return None
@@ -197,12 +206,7 @@ def _symbols(source: str) -> symtable.SymbolTable | None:
     if len(source) > LONGEST:
         return None
     if _parse(source) is None:
-        if len(source) > _LONGEST_WITH_MAGICS:
-            return None
-        try:
-            source = TransformerManager().transform_cell(source)
-        except _NOT_CODE:
-            return None
+        source = _without_magics(source)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

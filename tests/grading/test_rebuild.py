@@ -178,6 +178,16 @@ def test_a_helper_below_the_answer_that_needs_it_moves_up_with_what_it_needs():
     assert kinds.index("helper") < kinds.index("answer")
 
 
+def test_a_long_chain_of_helpers_below_moves_up_whole():
+    # asking all of them again at each link takes minutes, before anything is graded
+    chain = [f"def f{k}():\n    return f{k + 1}()" for k in range(900)]
+    answer = f"{LINE}def {ATTENTION}():\n    return f0()"
+    cells = rebuild("ann", read_notebook(encoded(notebook(answer, *chain))), SCAFFOLD).cells
+    sources = [cell.source for cell in cells]
+    assert [source for source in sources if source in chain] == chain
+    assert sources.index(chain[-1]) < sources.index(answer)
+
+
 def test_of_several_answers_the_last_that_defines_something_counts():
     first, second = (f"{LINE}def {ATTENTION}(q, k, v, mask=None):\n    return {n}" for n in (1, 2))
     found = code(first, second, f"{LINE}{ATTENTION}_result = 3", SCAFFOLD.by_name[ATTENTION].stub)

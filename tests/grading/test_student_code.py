@@ -109,6 +109,7 @@ def test_shape_also_ignores_the_names_of_variables_but_not_what_is_called():
         "if a: pass\n" + "elif a: pass\n" * 10_000,
         "f'" + "{" * 1000,
         "%time\n" * 5_000,
+        "%time x = 1\n" * 1_000 + "y = (",
         "x = " + "9" * 100_000,
         "\ud800",
         "# Exercise 3.2: " + "é" * 10_000,
