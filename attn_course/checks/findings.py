@@ -87,6 +87,8 @@ def _value_problem(
             ": is there a `return`?" if actual is None else ""
         )
     for output, value, target in zip(wanted, actual, expected, strict=True):
+        if value is None and target is not None and len(wanted) > 1:
+            return f"`{output.name}` is missing: None is returned in its place"
         aim = Expected(f"`{output.name}`", tuple(output.axes.split()), target)
         problem = compare.problem(value, aim, case.dtype)
         if problem:

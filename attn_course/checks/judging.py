@@ -177,6 +177,8 @@ def _wider(exercise: Exercise, finding: Finding) -> str | None:
     reference = _widest(detached(call_stage(stage, exercise.reference, copy_of(finding.case.args))))
     if reference is None or _finer(reference, dtype):
         return None
+    if not any(tensor.is_floating_point() for tensor in tensors_in(finding.case.args)):
+        return f"The result is {found}, wider than the {dtype} of PyTorch's own results; cast it."
     return f"The inputs are {dtype} and the result is {found}; cast it back."
 
 

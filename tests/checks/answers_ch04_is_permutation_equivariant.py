@@ -57,6 +57,13 @@ def rolled(layer, x):
     return torch.allclose(layer(x.roll(1, dims=1)), layer(x).roll(1, dims=1))
 
 
+def flipped_and_rolled(layer, x):
+    return all(
+        torch.allclose(layer(move(x)), move(layer(x)))
+        for move in (lambda t: t.flip(1), lambda t: t.roll(1, 1), lambda t: t.roll(2, 1))
+    )
+
+
 def exact(layer, x):
     return all(
         torch.equal(layer(x[:, order]), layer(x)[:, order])
@@ -125,6 +132,7 @@ WRONG = {
         (invariant, "invariance", "invariance"),
         (flipped, "reversal-only", "reversed"),
         (rolled, "rotation-only", "goes round"),
+        (flipped_and_rolled, "symmetric-shuffles", "without any symmetry"),
         (exact, "exact-equality", "rounding"),
         (loose, "loose-tolerance", "Your test says True"),
         (whole_batch, "batch-shuffled", "second axis"),

@@ -52,13 +52,65 @@ def reshape_fails(ids, n):
     return ids[:-1].reshape(-1, n), ids[1:].reshape(-1, n)
 
 
-RIGHT = {"next_token_targets": [by_loop, by_unfold, by_index, lists_inside]}
+def dropped_after_the_shift(ids, n):
+    inputs, targets = ids[:-1], ids[1:]
+    keep = len(inputs) - len(inputs) % n
+    return inputs[:keep].view(-1, n), targets[:keep].view(-1, n)
+
+
+def last_column_from_the_next(ids, n):
+    count = (len(ids) - 1) // n
+    inputs = ids[: count * n].reshape(count, n)
+    return inputs, torch.cat([inputs[:, 1:], ids[n::n][:count, None]], dim=1)
+
+
+def filled_from_any_count(ids, n):
+    count = -(-len(ids) // n)
+    longer = torch.cat([ids, torch.zeros(count * n + 1 - len(ids), dtype=torch.long)])
+    return longer[:-1].reshape(count, n), longer[1:].reshape(count, n)
+
+
+def unfolded_alone(ids, n):
+    return ids.unfold(0, n, n), ids[1:].unfold(0, n, n)
+
+
+def a_step_of_n_minus_one(ids, n):
+    starts = range(0, len(ids) - n, max(1, n - 1))
+    cut = torch.stack([ids[k : k + n + 1] for k in starts])
+    return cut[:, :-1], cut[:, 1:]
+
+
+def as_many_as_fit(ids, n):
+    count = len(ids) // n
+    return ids[: count * n].reshape(count, n), ids[1 : count * n + 1].reshape(count, n)
+
+
+def one_window_less(ids, n):
+    count = len(ids) // n - 1
+    return ids[: count * n].reshape(count, n), ids[1 : count * n + 1].reshape(count, n)
+
+
+RIGHT = {
+    "next_token_targets": [
+        by_loop,
+        by_unfold,
+        by_index,
+        lists_inside,
+        dropped_after_the_shift,
+        last_column_from_the_next,
+    ]
+}
 WRONG = {
     "next_token_targets": [
         (one_tensor, None, "must return (inputs, targets)"),
         (plain_lists, None, "must be a tensor"),
         (fixed_size, None, ""),
         (stops_early, None, "shape", "expected"),
-        (reshape_fails, None, "RuntimeError"),
+        (reshape_fails, "nothing-dropped", "not dropped", "RuntimeError"),
+        (filled_from_any_count, "filled-up", "nothing is made up"),
+        (unfolded_alone, "last-target-lacking", "one behind them"),
+        (as_many_as_fit, "last-target-lacking", "one behind them"),
+        (a_step_of_n_minus_one, "overlapping", "0, n, 2n"),
+        (one_window_less, "one-window-short", "missing"),
     ]
 }

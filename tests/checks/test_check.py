@@ -66,6 +66,7 @@ class Liar(torch.Tensor):
         (recurses, ["RecursionError"]),
         (cyclic, ["RecursionError"]),
         (lambda *_: None, ["(output, weights)", "None", "return"]),
+        (lambda q, k, v, m=None: (right(q, k, v, m)[0], None), ["`weights` is missing", "None"]),
         (lambda *_: (1.0, 2.0), ["must be a tensor", "1.0"]),
         (lambda *_: (torch.zeros(1, 1), torch.zeros(1, 1)), ["shape (1, 1)", "(1, 2) = (i, d)"]),
         (lambda q, k, v, m=None: (right(q, k, v, m)[0].half(), v), ["torch.float16"]),
@@ -160,6 +161,15 @@ def test_a_wider_dtype_passes_with_a_remark():
     report = examine(lambda *args: tuple(t.double() for t in right(*args)), get(NAME))
     assert report.passed
     assert "float64" in report.remarks[0]
+
+
+# kills: inputs of which nothing is true, where whole numbers are all that goes in
+def test_a_wider_dtype_from_whole_numbers_is_held_against_pytorchs_own():
+    exercise = get("sinusoidal_encoding")
+    report = examine(lambda n, d: exercise.reference(n, d).double(), exercise)
+    assert report.passed
+    assert "inputs" not in report.remarks[0]
+    assert "torch.float64, wider than the torch.float32" in report.remarks[0]
 
 
 def test_a_wider_dtype_is_remarked_wherever_it_comes_back():

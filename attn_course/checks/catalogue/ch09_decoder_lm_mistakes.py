@@ -26,6 +26,7 @@ from attn_course.checks.catalogue.ch09_decoder_lm_versions import (
     places_in_every_block,
     post_norm,
     repeated,
+    same_numbers,
     sequence_first,
     shifted,
     summed,
@@ -70,7 +71,7 @@ MISTAKES = (
         "Head and embedding have a matrix each. They should share one: the same nn.Parameter under "
         "both names.",
         version(make_head=not_tied),
-        also=(version(make_head=copied_once),),
+        also=(version(make_head=copied_once), version(make_head=same_numbers)),
     ),
     Mistake(
         "head-bias",
@@ -225,7 +226,7 @@ MISTAKES = (
     ),
     Mistake(
         "block-missing",
-        "Not all of the blocks are run.",
+        "Not all of the blocks are run, or what they return is not passed on.",
         version(through=chained(1)),
         also=(
             version(through=chained(-1)),

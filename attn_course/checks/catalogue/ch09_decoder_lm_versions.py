@@ -116,6 +116,12 @@ def copied_once(self: Any, d_model: int, vocab_size: int) -> None:
     self.head.weight = nn.Parameter(self.embedding.weight.detach().clone())
 
 
+def same_numbers(self: Any, d_model: int, vocab_size: int) -> None:
+    """Two parameters over the same memory: each is trained and saved for itself."""
+    self.head = nn.Linear(d_model, vocab_size, bias=False)
+    self.head.weight.data = self.embedding.weight.data
+
+
 def with_bias(self: Any, d_model: int, vocab_size: int) -> None:
     """A bias that nobody asked for."""
     self.head = nn.Linear(d_model, vocab_size)
