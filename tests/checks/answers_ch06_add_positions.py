@@ -93,6 +93,12 @@ def data_of_the_table(x, table, offset=0):
     return x + table.data[offset : offset + x.shape[-2]]
 
 
+def last_row_never_used(x, table, offset=0):
+    if offset + x.shape[-2] >= table.shape[0]:
+        raise ValueError("The table is too short!")
+    return x + table[offset : offset + x.shape[-2]]
+
+
 RIGHT = {
     "add_positions": [
         by_an_index,
@@ -113,6 +119,7 @@ WRONG = {
         (with_batch_axis, "rows-along-the-batch", "meet from the right"),
         (offset_not_at_the_end, "slice-ends-at-n", "not a count"),
         (three_axes_only, None, "_, n, _ = x.shape"),
+        (last_row_never_used, "last-row-refused", "The table is too short!"),
         (index_error, "not-refused", "raise a ValueError", "IndexError"),
         (data_of_the_table, "table-detached", "never be trained"),
         (lambda x, table, offset=0: x + table[: x.shape[-2]], "offset-ignored", "decoded alone"),
