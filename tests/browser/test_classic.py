@@ -162,8 +162,8 @@ def test_each_explorer_is_shown_and_takes_keys(root: Locator):
     assert an_arrow_key_changes(root)
 
 
-# kills: a view that hands its keys to the notebook, where cells are left, cut, pasted or split;
-# the old notebook keeps its commands back only while an element of the output has the focus
+# kills: a view that loses the focus as it draws; the old notebook keeps its commands (leave a
+# cell, cut, paste, split) back only while an element of the output has it
 def test_keys_of_a_view_are_no_commands_of_the_notebook(root: Locator):
     root.evaluate(SELECT)
     root.evaluate(FOCUS_FIRST)
