@@ -85,7 +85,8 @@ class Exchange:
         if isinstance(value, nn.Module):
             return {"R": key, "module": self._describe(key, value)}
         if isinstance(value, torch.Generator):
-            return {"R": key, "generator": self.encode(value.get_state())}
+            state = self.encode(value.get_state())
+            return {"R": key, "kind": "Generator", "generator": state}
         if isinstance(value, Optimizer):
             return {"R": key, "optimizer": self._describe_optimizer(value)}
         return {"R": key, "kind": type(value).__name__, "calls": callable(value)}

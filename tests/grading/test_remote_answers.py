@@ -1,5 +1,7 @@
 """Answers judged through the line between two processes fare as they do without it."""
 
+from itertools import cycle
+
 import pytest
 import torch
 from torch import nn
@@ -7,7 +9,7 @@ from torch import nn
 from attn_course.checks import Exercise, examine, exercises, get
 from attn_course.checks.exercise import call_stage
 from attn_course.checks.runner import copy_of
-from attn_course.grading import forms, inside
+from attn_course.grading import forms, inside, verdict
 from attn_course.grading.peer import Peer
 from tests.checks.test_catalogue import MISTAKES, collected, label
 
@@ -40,6 +42,21 @@ def test_a_part_under_two_names_is_one_part_at_the_other_end():
     assert first is second
     assert first[0].weight is second[0].weight
     assert len(list(model.parameters())) == 4
+
+
+def judged(name, answer):
+    trusted = Peer(lambda text: kernel.serve_one(text), "t", form=get(name).wire)
+    kernel = Peer(lambda text: trusted.serve_one(text), "k", lambda _: answer)
+    return verdict.find(name, 10.0, trusted, 1, 60)
+
+
+def test_by_turns_yes_and_no_is_no_test_and_a_weak_test_is_half_of_one():
+    turns = cycle([True, False])
+    found = judged("is_permutation_equivariant", lambda layer, x: next(turns))
+    assert (found.status, found.points) == ("wrong", 0)
+    assert "Asked again" in found.message
+    weak = get("is_permutation_equivariant").mistake("reversal-only").answer
+    assert judged("is_permutation_equivariant", weak).points == 5
 
 
 @pytest.mark.parametrize("returned", [ValueError("two numbers"), ValueError])
