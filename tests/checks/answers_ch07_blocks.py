@@ -173,6 +173,39 @@ RIGHT = {
     "EncoderBlock": [Post, PostWithDropout, PostWithOwnFeedForward],
     "PreNormBlock": [Pre, PreInOneLine],
 }
+
+
+class FourHeads(Post):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads * 2 if d_model % (num_heads * 2) == 0 else 1, d_ff)
+
+
+class AsWideAsTheModel(Post):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_model)
+
+
+class PyTorchsAttention(Post):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_ff)
+        self.self_attention = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+
+
+class IntoACopy(Parts):
+    def forward(self, x, mask=None):
+        x = x.clone()
+        x += self.self_attention(x, x, x, mask)[0]
+        x = self.norm_1(x)
+        return self.norm_2(x + self.feed_forward(x))
+
+
+class RawValues(Parts):
+    def forward(self, x, mask=None):
+        y = self.norm_1(x)
+        x = x + self.self_attention(y, y, x, mask)[0]
+        return x + self.feed_forward(self.norm_2(x))
+
+
 WRONG = {
     "EncoderBlock": [
         (PairKept, "pair-added", "TypeError"),
@@ -188,6 +221,10 @@ WRONG = {
         (HalfWay, "pre-norm", "norm(x + sublayer(x))"),
         (WithoutReturn, None, "return"),
         (PairWithoutResidual, None, "one tensor should come back, not 2 values"),
+        (FourHeads, "heads-not-handed-on", "num_heads"),
+        (AsWideAsTheModel, "width", "d_ff"),
+        (PyTorchsAttention, "library-attention", "nn.MultiheadAttention"),
+        (IntoACopy, "in-place-copy", "x = x +"),
     ],
     "PreNormBlock": [
         (Post, "post-norm", "after the sum"),
@@ -198,5 +235,6 @@ WRONG = {
         (PairKept, "pair-added", "TypeError"),
         (Halved, None, "Without a mask the output differs"),
         (UnderNoGrad, "no-gradient", "no_grad"),
+        (RawValues, "queries-only", "only some"),
     ],
 }

@@ -134,6 +134,19 @@ class Detached(Parts):
 
 
 RIGHT = {"DecoderBlock": [ByHand, WithDropout, OwnFeedForward]}
+
+
+class HalfTheHeads(ByHand):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_ff)
+        self.cross_attention = MultiHeadAttention(d_model, 1 if num_heads == 2 else 2)
+
+
+class AsWideAsTheModel(ByHand):
+    def __init__(self, d_model, num_heads, d_ff):
+        super().__init__(d_model, num_heads, d_model)
+
+
 WRONG = {
     "DecoderBlock": [
         (PairKept, "pair-added", "TypeError"),
@@ -147,5 +160,7 @@ WRONG = {
         (NoModule, None, "is no nn.Module"),
         (FourthNorm, None, "six parts"),
         (Detached, None, "Without masks the output differs"),
+        (HalfTheHeads, "heads-not-handed-on", "num_heads"),
+        (AsWideAsTheModel, "width", "d_ff"),
     ]
 }

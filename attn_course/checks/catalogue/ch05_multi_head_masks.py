@@ -78,6 +78,12 @@ OF_MASKS = (
         also=(v.by_hand(fill=1e-9), v.by_hand(fill=-1e-9)),
     ),
     Mistake(
+        "fill-too-small",
+        "Hidden keys get a score that is only somewhat low; beside lower ones it wins.",
+        v.attending_under_a_mask(v.weakly_hidden(-100.0)),
+        also=tuple(v.attending_under_a_mask(v.weakly_hidden(fill)) for fill in (-10.0, -1000.0)),
+    ),
+    Mistake(
         "mask-after-softmax",
         "Hidden weights are set to 0 after the softmax: the others no longer sum to one.",
         v.with_step(attend=v.zeroed_after),

@@ -104,6 +104,23 @@ def masked(treat: Callable[[Tensor], Tensor | None]) -> Answer:
     )
 
 
+def attending_under_a_mask(attend: Answer) -> Answer:
+    """A layer with this attention, which is given the mask with four axes."""
+    return with_step(attend=lambda q, k, v, mask: attend(q, k, v, lifted(mask)))
+
+
+def weakly_hidden(fill: float) -> Answer:
+    """An attention whose hidden keys get this score; rows without an open key are zeros."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Any:
+        scores = q @ k.mT / sqrt(q.shape[-1])
+        mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
+        weights = scores.masked_fill(~mask, fill).softmax(dim=-1) * mask.any(dim=-1, keepdim=True)
+        return weights @ v, weights
+
+    return attend
+
+
 def by_hand(
     *,
     scale: Callable[[Tensor, Tensor], float] = lambda q, k: sqrt(q.shape[-1]),

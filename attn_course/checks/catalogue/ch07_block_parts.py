@@ -6,7 +6,7 @@ learner's stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,7 +14,16 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attn_course.blocks import FeedForward, LayerNorm
-from attn_course.checks.exercise import Answer, Output, Stage, normal, tenths
+from attn_course.checks.exercise import (
+    Answer,
+    Diagnosis,
+    Output,
+    Seen,
+    Stage,
+    normal,
+    tensors_in,
+    tenths,
+)
 from attn_course.checks.gradients import LOST_GRADIENT, input_gradients
 from attn_course.checks.modules import (
     copied,
@@ -36,6 +45,17 @@ EXERCISES = ()
 ROLES = ("self_attention", "feed_forward", "norm_1", "norm_2")
 PLACES = {"norm_1": "around_self.norm", "norm_2": "around_feed_forward.norm"}
 """Where the course's block, which wraps each sublayer in a `Residual`, has its norms."""
+
+
+OTHER_WIDTH = "The hidden layer of feed_forward has not d_ff features."
+OTHER_HEADS = (
+    "An attention is made with another number of heads than num_heads. What is learnt is as large "
+    "for any number of them, so that nothing else would tell."
+)
+WRITTEN_OVER = (
+    "`+=` writes over numbers that attention still needs for its gradient, in a copy of x as well. "
+    "Write x = x + …, which makes a new tensor."
+)
 
 
 def fresh_parts(d_model: int, num_heads: int, d_ff: int, like: Tensor) -> dict[str, nn.Module]:
@@ -85,7 +105,29 @@ def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int) -> str:
     """How many numbers are trained in each part, and in all, a shared one counted once."""
     block = answer(d_model, num_heads, d_ff)
     require_parts(block)
-    return sizes_by_role(block, ROLES, part)
+    heads = heads_in(block.self_attention, d_model)
+    return f"{sizes_by_role(block, ROLES, part)}, heads {heads}"
+
+
+def heads_in(attention: Any, d_model: int) -> str:
+    """How many heads an attention has: what it learns does not tell, its weights do."""
+    x = torch.zeros(1, 1, d_model)
+    weights = tensors_in(attention(x, x, x))[-1] if attention is not None else x
+    return str(weights.shape[1]) if weights.ndim == 4 else "unseen"  # (b, h, i, j)
+
+
+def read_parts(seen: Sequence[Seen]) -> Diagnosis | None:
+    """A width, or a number of heads, of the block's own, whichever it is."""
+    found, wanted = (
+        dict(part.rsplit(" ", 1) for part in text.split(", "))
+        for text in (seen[0].actual, seen[0].expected)
+    )
+    differing = {name for name in wanted if found.get(name) != wanted[name]}
+    if differing == {"feed_forward", "in all"}:
+        return Diagnosis(OTHER_WIDTH, "width")
+    if differing and all(name.startswith("heads") for name in differing):
+        return Diagnosis(OTHER_HEADS, "heads-not-handed-on")
+    return None
 
 
 def repeated(answer: Answer, x: Tensor, num_heads: int) -> Any:
@@ -181,6 +223,7 @@ def stages(output_message: str) -> tuple[Stage, ...]:
             call=parts_of,
             outputs=(Output("the block's parts"),),
             inputs=sizes,
+            diagnose=read_parts,
         ),
         Stage(
             "repeated calls",

@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attn_course.blocks import FeedForward, LayerNorm
+from attn_course.checks.catalogue.ch07_block_parts import OTHER_HEADS, OTHER_WIDTH
 from attn_course.checks.exercise import Answer, Mistake
 from attn_course.masks import causal_mask
 from attn_course.multihead import MultiHeadAttention
@@ -160,6 +161,18 @@ def other_width(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
     block.feed_forward = FeedForward(d_model, 4 * d_model)
 
 
+def one_head(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """An attention with a number of heads of its own."""
+    all_parts(block, d_model, num_heads, d_ff)
+    block.self_attention = MultiHeadAttention(d_model, 1)
+
+
+def library_attention(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """PyTorch's attention, whose fourth argument is a mask of padding."""
+    all_parts(block, d_model, num_heads, d_ff)
+    block.self_attention = nn.MultiheadAttention(d_model, num_heads, batch_first=True)
+
+
 def one_norm_more(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
     """A norm too many."""
     all_parts(block, d_model, num_heads, d_ff)
@@ -202,10 +215,18 @@ def common(combine: Combine, right: Forward) -> tuple[Mistake, ...]:
             "One norm stands in both places. Each has gains and biases of its own to learn.",
             version(right, shared_norm),
         ),
+        Mistake("width", OTHER_WIDTH, version(right, other_width)),
         Mistake(
-            "width",
-            "The hidden layer of feed_forward has not d_ff features.",
-            version(right, other_width),
+            "heads-not-handed-on",
+            OTHER_HEADS,
+            version(right, one_head),
+        ),
+        Mistake(
+            "library-attention",
+            "The attention is PyTorch's nn.MultiheadAttention. Its fourth argument is a mask of "
+            "padding, True where it is *hidden*, and it averages the weights of the heads. Asked "
+            "for is the course's MultiHeadAttention, or your own.",
+            version(right, library_attention),
         ),
         Mistake(
             "third-norm",

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from attn_course.blocks import EncoderBlock
-from attn_course.checks.catalogue.ch07_block_parts import stages
+from attn_course.checks.catalogue.ch07_block_parts import WRITTEN_OVER, stages
 from attn_course.checks.catalogue.ch07_block_versions import (
     around,
     attend,
@@ -60,10 +60,33 @@ def side_by_side(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
     return block.norm_2(block.norm_1(x + attend(block, x, mask) + feed(block, x, mask)))
 
 
+def written_over(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    """Adds in place, to a copy."""
+    x = x.clone()
+    x += attend(block, x, mask)
+    x = block.norm_1(x)
+    x += feed(block, x, mask)
+    return block.norm_2(x)
+
+
+def first_written_over(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    """Adds in place, to a copy, in the first step only."""
+    x = x.clone()
+    x += attend(block, x, mask)
+    x = block.norm_1(x)
+    return block.norm_2(x + feed(block, x, mask))
+
+
 ORDER = "Asked for is the paper's order, norm(x + sublayer(x))."
 
 MISTAKES = (
     *common(post, right),
+    Mistake(
+        "in-place-copy",
+        WRITTEN_OVER,
+        version(written_over),
+        also=(version(first_written_over),),
+    ),
     Mistake(
         "pre-norm",
         f"The norm stands before the sublayer: that is pre-norm. {ORDER}",

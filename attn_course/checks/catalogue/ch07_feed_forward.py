@@ -97,6 +97,7 @@ def draw_tokens(rng: Generator) -> Iterator[tuple]:
     for shape, d_ff in (((2, 3, 4), 7), ((5,), 11), ((3, 4), 3), ((2, 1, 3, 5), 9)):
         yield normal(rng, *shape), d_ff
     yield normal(rng, 2, 3, 4).double(), 6
+    yield 10 * normal(rng, 2, 3, 4), 6  # a function that levels off above shows here
 
 
 def draw_equal_sizes(rng: Generator) -> Iterator[tuple]:

@@ -267,13 +267,16 @@ MISTAKES = (
             hidden(F.softplus),
             hidden(F.elu),
             hidden(lambda h: h.softmax(dim=-1)),
+            hidden(lambda h: h.clamp(0, 1)),
+            hidden(F.relu6),
+            hidden(lambda h: torch.relu(h).square()),
         ),
     ),
     Mistake(
         "sign",
         "The ReLU keeps the wrong half, or keeps both: negative numbers become zero, others stay.",
         hidden(lambda h: h.clamp(max=0)),
-        also=(hidden(torch.abs), hidden(lambda h: torch.relu(-h)), hidden(lambda h: h.clamp(0, 1))),
+        also=(hidden(torch.abs), hidden(lambda h: torch.relu(-h))),
     ),
     Mistake(
         "residual",

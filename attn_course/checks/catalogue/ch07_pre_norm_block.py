@@ -152,8 +152,8 @@ MISTAKES = (
     ),
     Mistake(
         "queries-only",
-        "Only the queries are normalised; keys and values are made from x as it is. In "
-        "self-attention all three come from the same normalised x.",
+        "Of queries, keys and values only some are made from the normalised x, the others from x "
+        "as it is. In self-attention all three come from the same normalised x.",
         asking(True, False, False),
         also=(
             asking(False, True, True),

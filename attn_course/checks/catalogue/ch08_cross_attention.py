@@ -100,6 +100,9 @@ def draw_large(rng: Generator) -> Iterator[Probe]:
     yield torch.tensor([[[-30.0]]]), torch.tensor([[[10.0], [9.9]]]), one, one, one
     x, memory, *weights = probe(rng, 2, 3, 4, (5, 7, 4, 6))
     yield 20 * x, 20 * memory, *weights
+    # beside a score of -4000 a hidden key must not win
+    far = torch.tensor([[[-400.0]]]), torch.tensor([[[10.0], [9.9]]])
+    yield *far, one, one, one, torch.tensor([[True, False]])
 
 
 def draw_gradient(rng: Generator) -> Iterator[Probe]:

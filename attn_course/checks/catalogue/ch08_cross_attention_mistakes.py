@@ -6,6 +6,7 @@ from math import sqrt
 
 from attn_course.attention import cross_attention, scaled_dot_product_attention
 from attn_course.checks.catalogue import ch03_attention_mistakes as of_attention
+from attn_course.checks.catalogue.ch05_multi_head_versions import weakly_hidden
 from attn_course.checks.catalogue.ch08_cross_attention_versions import (
     added,
     attending,
@@ -194,6 +195,12 @@ MISTAKES = (
         "The scores of padded keys are set to 0, and a key with score 0 still gets weight.",
         by_hand(fill=0.0),
         also=(by_hand(fill=1e-9),),
+    ),
+    Mistake(
+        "fill-too-small",
+        "Padded keys get a score that is only somewhat low; beside lower ones it wins.",
+        crossed(weakly_hidden(-100.0)),
+        also=tuple(crossed(weakly_hidden(fill)) for fill in (-10.0, -1000.0)),
     ),
     from_chapter_03(
         "mask-filled-with-plus-infinity",

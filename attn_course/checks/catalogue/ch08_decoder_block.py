@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.blocks import DecoderBlock
+from attn_course.checks.catalogue.ch07_block_parts import heads_in, read_parts
 from attn_course.checks.catalogue.ch08_decoder_block_mistakes import MISTAKES
 from attn_course.checks.catalogue.ch08_parts import (
     ROLES,
@@ -29,7 +30,9 @@ def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int) -> str:
     """How many numbers are trained in each part, and in all, a shared one counted once."""
     block = answer(d_model, num_heads, d_ff)
     require_parts(block)
-    return sizes_by_role(block, ROLES, part)
+    kinds = ("self", block.self_attention), ("cross", block.cross_attention)
+    heads = [f"heads in {kind}-attention {heads_in(one, d_model)}" for kind, one in kinds]
+    return ", ".join((sizes_by_role(block, ROLES, part), *heads))
 
 
 def built(answer: Answer, x: Tensor, num_heads: int) -> Any:
@@ -154,6 +157,7 @@ EXERCISE = Exercise(
             call=parts_of,
             outputs=(Output("the block's parts"),),
             inputs=("d_model", "num_heads", "d_ff"),
+            diagnose=read_parts,
         ),
         repeated_calls(MISTAKES, draw_repeated, repeated, ("x", "memory", "num_heads")),
         Stage(

@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
+from attn_course.checks.catalogue.ch07_block_parts import OTHER_HEADS, OTHER_WIDTH, WRITTEN_OVER
 from attn_course.checks.catalogue.ch08_decoder_block_versions import (
     adds_to_the_first,
     always_causal,
@@ -18,6 +19,7 @@ from attn_course.checks.catalogue.ch08_decoder_block_versions import (
     dropping,
     feed,
     feeds_onto_the_first,
+    first_written_into,
     in_order,
     library_attention,
     made_anew,
@@ -25,6 +27,8 @@ from attn_course.checks.catalogue.ch08_decoder_block_versions import (
     memory_zeroed,
     normalised_queries,
     one_head,
+    one_head_for_the_memory,
+    other_width,
     plain_norms,
     right,
     shared_attention,
@@ -88,8 +92,12 @@ MISTAKES = (
         "with weights of their own.",
         version(right, shared_attention),
     ),
+    Mistake("width", OTHER_WIDTH, version(right, other_width)),
     Mistake(
-        "width", "The hidden layer of feed_forward has not d_ff features.", version(right, one_head)
+        "heads-not-handed-on",
+        OTHER_HEADS,
+        version(right, one_head),
+        also=(version(right, one_head_for_the_memory),),
     ),
     Mistake(
         "pre-norm",
@@ -349,6 +357,12 @@ MISTAKES = (
         "needs it: every block reads the same memory.",
         version(written_into),
         also=(version(memory_written_into),),
+    ),
+    Mistake(
+        "in-place-copy",
+        WRITTEN_OVER,
+        version(lambda block, x, *others: written_into(block, x.clone(), *others)),
+        also=(version(first_written_into),),
     ),
     Mistake(
         "library-attention",

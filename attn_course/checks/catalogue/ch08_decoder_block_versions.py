@@ -185,6 +185,19 @@ def shared_attention(block: Any, d_model: int, num_heads: int, d_ff: int) -> Non
 
 
 def one_head(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """Attentions with a number of heads of their own."""
+    all_parts(block, d_model, num_heads, d_ff)
+    block.self_attention = MultiHeadAttention(d_model, 1)
+    block.cross_attention = MultiHeadAttention(d_model, 1)
+
+
+def one_head_for_the_memory(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
+    """A cross-attention with a number of heads of its own."""
+    all_parts(block, d_model, num_heads, d_ff)
+    block.cross_attention = MultiHeadAttention(d_model, 1)
+
+
+def other_width(block: Any, d_model: int, num_heads: int, d_ff: int) -> None:
     """A feed-forward of the wrong width."""
     all_parts(block, d_model, num_heads, d_ff)
     block.feed_forward = FeedForward(d_model, 4 * d_model)
@@ -253,6 +266,15 @@ def written_into(block: Any, x: Tensor, *others: Any) -> Tensor:
     x = block.norm_2(x)
     x += feed(block, x, *others)
     return block.norm_3(x)
+
+
+def first_written_into(block: Any, x: Tensor, *others: Any) -> Tensor:
+    """Adds in place in the first step, to a copy, and the right way in the others."""
+    x = x.clone()
+    x += ask_self(block, x, *others)
+    x = block.norm_1(x)
+    x = block.norm_2(x + ask_memory(block, x, *others))
+    return block.norm_3(x + feed(block, x, *others))
 
 
 def memory_written_into(block: Any, x: Tensor, memory: Tensor, *masks: Any) -> Tensor:

@@ -30,7 +30,7 @@ class Scripted(nn.Module):
     """A small model of fixed random numbers: no Transformer, but it depends on what one does.
 
     Logits at a position depend on all tokens up to it, in their order, and on the mean of the
-    memory that is no padding. In training mode a part of them is lost, as under dropout.
+    memory that is no padding. In training mode a part of both is lost, as under dropout.
     """
 
     def __init__(self, seed: int) -> None:
@@ -49,6 +49,8 @@ class Scripted(nn.Module):
         """Return the memory, (b, n_source, d); what stands at padding is of no use."""
         self.encodings += 1
         memory = self.source_table[source]
+        if self.training:
+            memory = memory * torch.tensor([1.0, 0.0]).repeat(WIDTH)[:WIDTH]
         if padding is None:
             return memory + memory.mean(dim=1, keepdim=True)
         visible = padding[..., None]

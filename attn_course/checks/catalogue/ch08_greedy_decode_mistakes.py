@@ -64,6 +64,22 @@ def inverted(padding: Tensor | None) -> Tensor | None:
     return None if padding is None else ~padding
 
 
+def evaluated_late(
+    model: Any, source: Tensor, start_token: int, max_len: int, padding: Tensor | None = None
+) -> Tensor:
+    """Sets eval mode when the source has been encoded."""
+    training = model.training
+    with torch.no_grad():
+        memory = model.encode(source, padding)
+        model.eval()
+        tokens = torch.full_like(source[:, :1], start_token)
+        for _ in range(max_len):
+            best = likeliest(model.decode(tokens, memory, padding))
+            tokens = torch.cat([tokens, best[:, None]], dim=1)
+    model.train(training)
+    return tokens[:, 1:]
+
+
 def all_at_once(
     model: Any, source: Tensor, start_token: int, max_len: int, padding: Tensor | None = None
 ) -> Tensor:
@@ -301,9 +317,10 @@ MISTAKES = (
     ),
     Mistake(
         "eval-forgotten",
-        "The model is not set to eval mode: a part of its features is dropped at random while it "
-        "writes.",
+        "The model is not set to eval mode, or only when the source has been encoded: a part of "
+        "its features is dropped at random while it reads or writes.",
         version(evaluate=False),
+        also=(evaluated_late,),
     ),
     Mistake(
         "mode-not-restored",

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from attn_course.checks.catalogue.ch07_block_parts import heads_in
 from attn_course.checks.catalogue.ch08_parts import decoder_block, encoder_block
 from attn_course.checks.catalogue.ch08_seq2seq_mistakes import MISTAKES
 from attn_course.checks.exercise import (
@@ -93,8 +94,12 @@ def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int, num_layers
     for side, blocks in zip(("encoder", "decoder"), blocks_of(model), strict=True):
         different = len({id(block) for block in blocks})
         counts.append(f"{len(blocks)} {side} blocks, {different} different")
+    attentions = [part_at(block, "self_attention") for side in blocks_of(model) for block in side]
+    heads = {heads_in(attention, d_model) for attention in attentions}
     total = sum(p.numel() for p in model.parameters())
-    return f"{'; '.join(counts)}; weights in all {total}"
+    return (
+        f"{'; '.join(counts)}; heads in each {' or '.join(sorted(heads))}; weights in all {total}"
+    )
 
 
 @cache

@@ -10,6 +10,7 @@ from attn_course.checks.catalogue.ch08_seq2seq_versions import (
     causal_memory,
     causal_source,
     decode_with,
+    decoder_not_chained,
     divided,
     dropping,
     encode_with,
@@ -27,6 +28,7 @@ from attn_course.checks.catalogue.ch08_seq2seq_versions import (
     not_chained,
     not_lifted,
     on_queries,
+    one_head,
     one_position,
     only_one,
     pre_norm,
@@ -66,6 +68,12 @@ MISTAKES = (
         "one-block",
         "There is one block on each side, whatever num_layers is.",
         version(make_blocks=only_one),
+    ),
+    Mistake(
+        "heads-not-handed-on",
+        "The blocks are made with another number of heads than num_heads. What is learnt is as "
+        "large for any number of them, so that nothing else would tell.",
+        version(make_blocks=one_head),
     ),
     Mistake(
         "encoder-blocks-twice",
@@ -149,8 +157,10 @@ MISTAKES = (
     ),
     Mistake(
         "blocks-not-chained",
-        "Every encoder block reads the embeddings. Each should read what the one before gave.",
+        "Every block reads the embeddings, of the encoder or of the decoder. Each should read what "
+        "the one before gave.",
         version(encode=not_chained),
+        also=(version(decode=decoder_not_chained),),
     ),
     Mistake(
         "causal-source",

@@ -115,6 +115,11 @@ def only_one(self: Any, *sizes: int) -> None:
     Right.make_blocks(self, *sizes[:-1], 1)
 
 
+def one_head(self: Any, *sizes: int) -> None:
+    """Blocks with a number of heads of their own."""
+    Right.make_blocks(self, sizes[0], 1, *sizes[2:])
+
+
 def encoders_twice(self: Any, *sizes: int) -> None:
     """Encoder blocks on both sides."""
     Right.make_blocks(self, *sizes)
@@ -164,6 +169,17 @@ def not_chained(self: Any, source: Tensor, padding: Tensor | None = None) -> Ten
     for block in self.encoder_blocks:
         x = block(embedded, self.source_mask(padding))
     return x
+
+
+def decoder_not_chained(
+    self: Any, target: Tensor, memory: Tensor, padding: Tensor | None = None
+) -> Tensor:
+    """The same in the decoder."""
+    embedded = self.embed(self.target_embedding, target)
+    x = embedded
+    for block in self.decoder_blocks:
+        x = block(embedded, memory, self.target_mask(target.shape[1]), self.memory_mask(padding))
+    return self.head(x)
 
 
 def decode_with(
