@@ -156,17 +156,17 @@ reveal("cross-shape", shapes.index(tuple(weights.shape[1:])))
 
 # %%
 print("to predict:", task.decode_target(batch.targets[0]))
-print("ids:       ", batch.targets[0].tolist())
+print("ids:       ", batch.targets[0].tolist())  # the hyphen is 1, the digit k is k + 2
 print("is read:   ", shift_right(batch.targets)[0].tolist())
 
 # %% [markdown] prediction="no-shift"
 # Somebody forgets the shift: the decoder reads the very targets that it is to predict, under a causal
 # mask that lets each position see itself. What will be seen after a short training?
 #
-# - The loss stays high, and it writes badly.
-# - The loss falls as usual, and it writes as usual.
-# - The loss falls faster than usual, and it writes no date right.
-# - An error: the lengths do not fit.
+# - The loss stays high, and it writes badly
+# - The loss falls as usual, and it writes as usual
+# - The loss falls faster than usual, and it writes no date right
+# - An error: the lengths do not fit
 
 # %%
 runs = shift_runs(seeds=range(3))
@@ -226,8 +226,8 @@ print("source padding, lifted:", combine_masks(padding=padding).int().tolist())
 print("causal:", causal_mask(3).int().tolist())
 
 # %% [markdown]
-# The third row is the one that goes wrong. With unequal lengths, a causal mask on the memory raises an
-# error. With equal lengths it is silent, and the decoder reads the source only as far as it has written.
+# The third row is the one that goes wrong: the causal mask belongs to the second, and gets there as well.
+# With unequal lengths that raises an error. What it does with equal ones you will be asked below.
 #
 # **Is padding hidden?** Ask the model: put other characters into the padding, and see whether a logit
 # moves.
@@ -236,15 +236,15 @@ print("causal:", causal_mask(3).int().tolist())
 # The padded places of the sources are overwritten with random characters. Where must padding be hidden
 # so that no logit moves?
 #
-# - In the encoder is enough: the decoder never sees characters.
-# - In cross-attention is enough: that is where the decoder reads.
-# - In both.
+# - In the encoder is enough: the decoder never sees characters
+# - In cross-attention is enough: that is where the decoder reads
+# - In both
 
 # %%
 torch.manual_seed(0)
 model = Seq2Seq(task.vocab_size, task.num_classes, Config(d_model=32, num_layers=1)).eval()
 source, target_in = batch.inputs, shift_right(batch.targets)
-padding = source != START
+padding = source != START  # the sources are filled up with this id, 0
 poisoned = torch.where(padding, source, torch.randint_like(source, 12, task.vocab_size))
 moved = {}
 for name, in_encoder, in_decoder in (
@@ -308,8 +308,7 @@ written = lengths_of(task.test_set(500).inputs) - 1  # without the language toke
 for width in (36, 72):
     everywhere, tokens_only = padding_only_loss(written, width, vocab=130)
     print(f"padded to {width}: over all positions {everywhere:.1f}, over tokens {tokens_only:.1f}")
-    if width == 36:
-        reveal("lazy-loss", everywhere)
+reveal("lazy-loss", padding_only_loss(written, 36, vocab=130)[0])
 
 # %% [markdown]
 # **What was seen.** Counting padding makes the lazy model look good, and the same model looks better
@@ -470,10 +469,10 @@ for name, found in searched.items():
 # %% [markdown] prediction="who-wins"
 # Who writes how many of the unseen dates right?
 #
-# - The Transformer nearly all; both GRUs are far behind.
-# - The Transformer and the GRU with attention nearly all; the GRU without is clearly behind.
-# - All three nearly all.
-# - The Transformer nearly all; the GRU without attention is ahead of the one with it.
+# - The Transformer nearly all; both GRUs are far behind
+# - The Transformer and the GRU with attention nearly all; the GRU without is clearly behind
+# - All three nearly all
+# - The Transformer nearly all; the GRU without attention is ahead of the one with it
 
 # %%
 for kind in KINDS[1:]:
