@@ -103,24 +103,32 @@ def called(exercise: Exercise, used: Iterable[str]) -> list[str]:
     return sorted(ruled_out(exercise) & set(used))
 
 
-def find(exercise: Exercise, source: str, released: Iterable[str] = ()) -> Use | None:
+def find(
+    exercise: Exercise, source: str, released: Iterable[str] = (), helpers: Iterable[str] = ()
+) -> Use | None:
     """The first forbidden use in an answer's code.
 
+    Only what the answer relies on counts: beside it, its author may compare it with what is ready
+    made. Threads and the like count anywhere, since one that was started serves an answer too.
+
     Args:
-        source: the answer's cell, and what it calls of the student's own.
+        source: the answer's cell.
         released: exercises whose references later ones may build on by now.
+        helpers: the student's own cells that it calls.
     """
-    tree = parse(source)
-    if tree is None:
-        return None
-    lines = source.splitlines()
+    read = [(code, tree) for code in (source, *helpers) if (tree := parse(code)) is not None]
+    statements = [statement for _, tree in read for statement in tree.body]
+    used = set(_relied_on(statements, exercise.name))
     banned, own = ruled_out(exercise), _asked(exercise) - set(released)
-    for node in _in_order(tree):
-        name = _torch_name(node, banned) or _import_of(node, own)
-        name = name or (_unseen(node) if banned else None)
-        if name:
-            number = getattr(node, "lineno", 1)
-            return Use(name, number, lines[number - 1].strip()[:200] if lines else "")
+    for code, tree in read:
+        lines = code.splitlines()
+        for node in _in_order(tree):
+            name = _unseen(node) if banned else None
+            if name is None and node in used:
+                name = _torch_name(node, banned) or _import_of(node, own)
+            if name:
+                number = getattr(node, "lineno", 1)
+                return Use(name, number, lines[number - 1].strip()[:200] if lines else "")
     return None
 
 
@@ -152,13 +160,50 @@ def _asked(exercise: Exercise) -> set[str]:
     return {e.reference.__name__ for e in map(get, exercises()) if e.chapter == exercise.chapter}
 
 
+def _relied_on(statements: list[ast.stmt], name: str) -> Iterator[ast.AST]:
+    """All nodes of the statements that what is bound to a name relies on; all if none binds it."""
+    binding: dict[str, list[ast.stmt]] = {}
+    for statement in statements:
+        for bound in _bound(statement):
+            binding.setdefault(bound, []).append(statement)
+    kept, waiting = set[ast.stmt](), [*binding.get(name, statements)]
+    while waiting:
+        statement = waiting.pop()
+        if statement not in kept:
+            kept.add(statement)
+            nodes = list(ast.walk(statement))
+            yield from nodes
+            names = {node.id for node in nodes if isinstance(node, ast.Name)}
+            waiting += [s for used in names for s in binding.get(used, ()) if s not in kept]
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """The names that a statement binds at the top level."""
+    found = set[str]()
+    waiting: list[ast.AST] = [n for n in ast.walk(statement) if isinstance(n, ast.Global)]
+    waiting.append(statement)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Global):
+            found.update(node.names)
+        elif isinstance(node, ast.alias):
+            found.add(node.asname or node.name.partition(".")[0])
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        else:
+            waiting += ast.iter_child_nodes(node)
+    return found
+
+
 def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
     return iter(sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)))
 
 
 def _torch_name(node: ast.AST, banned: set[str]) -> str | None:
     """A forbidden name that is taken from something else: torch.x, F.x, scores.x, import x."""
-    if isinstance(node, ast.Attribute) and node.attr in banned:
+    if isinstance(node, ast.Attribute) and node.attr in banned and isinstance(node.ctx, ast.Load):
         return None if _is_own(node.value) else node.attr
     if isinstance(node, ast.ImportFrom) and not (node.module or "").startswith("attn_course"):
         return next((alias.name for alias in node.names if alias.name in banned), None)

@@ -53,12 +53,8 @@ class Progress:
         released = [n for n in self.verdicts if not answers(n, name)]
         own = without_imports(source, self.given)
         answer = own if defines(own, name) else source
-        helpers = (without_imports(helper, self.given) for helper in self.helpers_of(source))
-        for code in (answer, *helpers):
-            use = forbidden.find(exercise, code, released)
-            if use is not None:
-                return use
-        return None
+        helpers = [without_imports(helper, self.given) for helper in self.helpers_of(source)]
+        return forbidden.find(exercise, answer, released, helpers)
 
     def helpers_of(self, source: str) -> list[str]:
         """The student's cells that an answer calls, directly or not, but for other answers."""

@@ -258,10 +258,7 @@ class Session:
     def _record(self, name: str, finding: Finding) -> None:
         ran = self._done.ran.get(name, Ran(""))
         notes = self._done.notes.get(name, [])
-        hiding = forbidden.suspicious(ran.source)
-        human = list(finding.human)
-        if hiding:
-            human.append(f"The code uses {', '.join(hiding)}, which an answer hardly needs.")
+        human = [*finding.human, *self._hiding(name, ran.source)]
         seconds = ran.seconds + time.monotonic() - self._began
         detail: dict[str, Any] = {
             "code": ran.source,
@@ -287,6 +284,18 @@ class Session:
         self._done.verdicts[name] = made
         with self.job.results.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(made)) + "\n")
+
+    def _hiding(self, name: str, source: str) -> list[str]:
+        """What a human is told of names that look built to hide something."""
+        own = forbidden.suspicious(source)
+        told = [f"The code uses {', '.join(own)}, which an answer hardly needs."] if own else []
+        if forbidden.phrases(get(name)):
+            answers = {ran.source for ran in self._done.ran.values()}
+            cells = [cell for cell in self._done.helpers if cell not in answers]
+            beside = sorted({found for cell in cells for found in forbidden.suspicious(cell)})
+            if beside:
+                told.append(f"A cell besides uses {', '.join(beside)}, which hardly any needs.")
+        return told
 
     # -- references that later exercises build on ---------------------------------------------
 

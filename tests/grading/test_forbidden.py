@@ -22,6 +22,10 @@ FORBIDDEN = {
         "import torch\ndef softmax(s, dim):\n    return torch.ｓoftmax(s, dim)",
         "def softmax(s, dim):\n    from concurrent.futures import ThreadPoolExecutor as Pool",
         "import threading as t",
+        "import torch\nuse = torch.softmax\ndef made():\n    return use\nsoftmax = made()",
+        "def softmax(s):\n    return s.exp()\nimport threading\nthreading.Thread().start()",
+        "def make():\n    global softmax\n    softmax = torch.softmax\nmake()",
+        "if True:\n    from torch import softmax",
         "import torch\ndef softmax(s, dim):\n    return -torch.nn.functional.cross_entropy(s, dim)",
         "from torch.nn.functional import scaled_dot_product_attention as one",
         "from scipy.special import softmax as one",
@@ -53,6 +57,11 @@ ALLOWED = {
         "def other(s):\n    return softmax(s, -1)",
         "# torch.softmax would do\ndef softmax(s, dim):\n    'not torch.softmax(s)'",
         "class A:\n    def go(self):\n        return self.softmax()",
+        "def softmax(s):\n    return s.exp()\nassert softmax(s) == s.softmax(-1)",
+        "from torch.nn.functional import softmax as theirs\ndef softmax(s):\n    return s.exp()",
+        "def softmax(s):\n    one = s\ndef test(s):\n    one = s.softmax(-1)\ntest(softmax)",
+        "import torch\nwanted = torch.softmax(x)\nsoftmax = torch.exp\nprint(softmax(x) - wanted)",
+        "class Table:\n    pass\ndef softmax(s):\n    Table.softmax = s.exp()",
         "from math import exp\nfork, jit, overrides = 1, 2, 3\nimport os.path, asyncio",
     ],
     "scaled_dot_product_attention": ["def f(q, k):\n    return (q @ k.mT).softmax(-1)"],
@@ -140,3 +149,13 @@ def test_no_solution_in_any_form_is_taken_for_a_forbidden_one(form):
             if cell.kind == "check":
                 assert done.forbidden_use(cell.exercise, done.ran[cell.exercise].source) is None
                 done.verdicts[cell.exercise] = None
+
+
+def test_helpers_count_as_far_as_the_answer_calls_them():
+    helper = "def theirs(s):\n    return s.softmax(-1)\ndef mine(s):\n    return s.exp()"
+    by_mine = "def softmax(s):\n    return mine(s)"
+    assert forbidden.find(get("softmax"), by_mine, helpers=[helper]) is None
+    use = forbidden.find(get("softmax"), by_mine.replace("mine", "theirs"), helpers=[helper])
+    assert (use.name, use.number, use.line) == ("softmax", 2, "return s.softmax(-1)")
+    spoilt = forbidden.find(get("softmax"), "def softmax(", helpers=[helper])
+    assert spoilt is not None
