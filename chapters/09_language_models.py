@@ -768,7 +768,8 @@ def next_token_targets(ids, n):
 #
 # ```python
 # from attn_course.experiments.ch09 import train_lm
-# run = train_lm(DecoderLM(104, 96, 4, 384, 3), seed=0)
+# from attn_course.tasks import prose
+# run = train_lm(DecoderLM(prose(seed=0).vocab_size, 96, 4, 384, 3), seed=0)
 # print(run.loss)
 # ```
 
@@ -860,8 +861,10 @@ def sample_next(logits, temperature=1.0, top_k=None, top_p=None, generator=None)
 # - `generator`: as in `sample_next`; all chance comes from it. The ids are not to be altered.
 #
 # ```python
-# mask_tokens(torch.tensor([[5, 3, 6]]), 7, 7, p=0.0)  # inputs [[5, 3, 6]], targets [[-100, -100, -100]]
-# mask_tokens(torch.tensor([[5, 3, 6]]), 7, 7, p=1.0)  # for example inputs [[7, 7, 6]], targets [[5, 3, 6]]
+# mask_tokens(torch.tensor([[5, 3, 6]]), 7, 7, p=0.0)
+# # inputs [[5, 3, 6]], targets [[-100, -100, -100]]
+# mask_tokens(torch.tensor([[5, 3, 6]]), 7, 7, p=1.0)
+# # for example inputs [[7, 7, 6]], targets [[5, 3, 6]]
 # ```
 
 # %% exercise="mask_tokens"
