@@ -178,7 +178,7 @@ def _relied_on(statements: list[ast.stmt], name: str) -> Iterator[ast.AST]:
 
 
 def _bound(statement: ast.stmt) -> set[str]:
-    """The names that a statement binds at the top level."""
+    """The names that a statement binds at the top level, or changes something of."""
     found = set[str]()
     waiting: list[ast.AST] = [n for n in ast.walk(statement) if isinstance(n, ast.Global)]
     waiting.append(statement)
@@ -193,6 +193,8 @@ def _bound(statement: ast.stmt) -> set[str]:
         elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
             found.add(node.id)
         else:
+            if isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store):
+                found |= {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
             waiting += ast.iter_child_nodes(node)
     return found
 

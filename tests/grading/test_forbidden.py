@@ -26,6 +26,8 @@ FORBIDDEN = {
         "def softmax(s):\n    return s.exp()\nimport threading\nthreading.Thread().start()",
         "def make():\n    global softmax\n    softmax = torch.softmax\nmake()",
         "if True:\n    from torch import softmax",
+        "def softmax(s):\n    pass\nsoftmax.__code__ = (lambda s: s.softmax(-1)).__code__",
+        "kept = {}\nkept['one'] = torch.softmax\ndef softmax(s):\n    return kept['one'](s)",
         "import torch\ndef softmax(s, dim):\n    return -torch.nn.functional.cross_entropy(s, dim)",
         "from torch.nn.functional import scaled_dot_product_attention as one",
         "from scipy.special import softmax as one",
