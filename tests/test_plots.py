@@ -5,6 +5,7 @@ import subprocess
 import sys
 import warnings
 from io import BytesIO
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -418,6 +419,25 @@ def test_extremes_are_visited_and_what_goes_wrong_is_raised():
     failing = make_view(power=Choices("power", [1, 2, 3], start=3))
     with pytest.raises(ArithmeticError):
         failing.visit_extremes()
+
+
+# kills: drawing in several threads at once, which leaves matplotlib's figure blank for good
+def test_a_view_moved_from_several_threads_shows_its_last_state():
+    view, expected = make_view(), make_view()
+
+    def move(power):
+        for scale in (1, 2, 1, 2, 1, 2):
+            view.set(power=power, scale=scale)
+
+    threads = [Thread(target=move, args=(power,)) for power in (1, 2, 1, 2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for power in (1, 2):
+        view.set(power=power, scale=1)
+        expected.set(power=power, scale=1)
+        assert view.png == expected.png
 
 
 def test_live_figures_lists_those_in_use():

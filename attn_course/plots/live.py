@@ -125,19 +125,19 @@ class LiveFigure:
         unknown = sorted(values.keys() - self.sliders.keys())
         if unknown:
             raise ValueError(f"no slider {unknown[0]!r}; there are {', '.join(self.sliders)}")
-        self.values |= values
-        self.error = None
-        try:
-            with style():
+        with style():  # to the end: what another thread sets comes before or after as a whole
+            self.values |= values
+            self.error = None
+            try:
                 said = self._update(**self.values)
-            self.caption = "" if said is None else str(said)
-            self.png = render_png(self.figure, fast=True)
-        except Exception as error:
-            self.error = error
-            raise
-        finally:
-            if self._view is not None:
-                self._view.refresh()
+                self.caption = "" if said is None else str(said)
+                self.png = render_png(self.figure, fast=True)
+            except Exception as error:
+                self.error = error
+                raise
+            finally:
+                if self._view is not None:
+                    self._view.refresh()
 
     def visit_extremes(self) -> None:
         """Redraw at both ends of each slider, then as before; what goes wrong is raised."""

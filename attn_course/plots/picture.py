@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from html import escape
 from io import BytesIO
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
 import matplotlib
@@ -72,9 +73,18 @@ def new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), dpi=_DPI, layout="constrained")
 
 
-def style() -> Any:
-    """Return a context in which figures take the course's fonts and lines."""
-    return matplotlib.rc_context(_STYLE)
+@contextmanager
+def style() -> Iterator[None]:
+    """Give figures the course's fonts and lines, and let one thread draw at a time.
+
+    JupyterLab has a slider's moves handled in a thread of their own, beside the cell that runs.
+    Matplotlib is not made for that: two threads that draw the same figure leave it blank for good.
+    """
+    with _drawing, matplotlib.rc_context(_STYLE):
+        yield
+
+
+_drawing = RLock()
 
 
 def render_png(figure: Figure, *, fast: bool = False) -> bytes:
