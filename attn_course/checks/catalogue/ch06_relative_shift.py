@@ -15,7 +15,7 @@ from attn_course.positions import relative_shift, sinusoidal_encoding
 
 def draw_one_pair(rng: Generator) -> Iterator[tuple]:
     """One pair, turned by as many radians as positions."""
-    yield from ((1, 2), (2, 2), (3, 2))
+    yield from ((1, 2), (2, 2), (3, 2), (whole(rng, 4, 60), 2))
 
 
 def draw_several_pairs(rng: Generator) -> Iterator[tuple]:

@@ -18,12 +18,14 @@ def draw_one_pair(rng: Generator) -> Iterator[tuple]:
     """One pair of features, which turns by one radian at each position."""
     yield 3, 2
     yield 1, 2
+    yield whole(rng, 4, 40), 2
 
 
 def draw_two_pairs(rng: Generator) -> Iterator[tuple]:
     """Two pairs: the second one turns a hundred times more slowly."""
     yield 3, 4
     yield 5, 6
+    yield whole(rng, 3, 40), 4
 
 
 def draw_wide(rng: Generator) -> Iterator[tuple]:

@@ -3,81 +3,144 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Generator, nn
 
 from attn_course.blocks import EncoderBlock
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
+from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
 from attn_course.models import count_parameters
 
 # -- what is counted --------------------------------------------------------------------------
 
 
+class Described(str):
+    """A model in words, as a message names it, and what makes it."""
+
+    build: Callable[[], nn.Module]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Models that differ in their sizes.
+
+    Attributes:
+        words: what such a model is called, with places for its sizes.
+        build: makes one from its sizes.
+        example: sizes that can be counted on paper.
+        multiples: whether other sizes have to be multiples of these to fit one another.
+    """
+
+    words: str
+    build: Callable[..., nn.Module]
+    example: tuple[int, ...]
+    multiples: bool = False
+
+    def of(self, sizes: tuple[int, ...]) -> Described:
+        """The model with these sizes."""
+        model = Described(self.words.format(*sizes))
+        model.build = lambda: self.build(*sizes)
+        return model
+
+    def drawn(self, rng: Generator) -> Described:
+        """One whose sizes no table of results foresees."""
+        if self.multiples:
+            times = whole(rng, 2, 5)
+            return self.of(tuple(times * size for size in self.example))
+        return self.of(tuple(whole(rng, 2, 12) for _ in self.example))
+
+
 class Scaled(nn.Module):
     """Parameters of its own, one of them a single number, beside a layer."""
 
-    def __init__(self) -> None:
+    def __init__(self, i: int, j: int, k: int, d_in: int, d_out: int) -> None:
         super().__init__()
         self.scale = nn.Parameter(torch.tensor(2.0))
-        self.table = nn.Parameter(torch.zeros(2, 3, 4))
-        self.layer = nn.Linear(3, 5)
+        self.table = nn.Parameter(torch.zeros(i, j, k))
+        self.layer = nn.Linear(d_in, d_out)
 
 
 class Tied(nn.Module):
     """An embedding whose matrix is the output projection too, and a layer used in two places."""
 
-    def __init__(self) -> None:
+    def __init__(self, vocab_size: int, d_model: int) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(7, 4)
-        self.head = nn.Linear(4, 7)
+        self.embedding = nn.Embedding(vocab_size, d_model)
+        self.head = nn.Linear(d_model, vocab_size)
         self.head.weight = self.embedding.weight
-        self.first = nn.Linear(4, 4)
+        self.first = nn.Linear(d_model, d_model)
         self.second = self.first
 
 
-def frozen() -> nn.Module:
+def in_a_row(d_in: int, hidden: int, d_out: int) -> nn.Module:
+    """Two layers with a ReLU between them."""
+    return nn.Sequential(nn.Linear(d_in, hidden), nn.ReLU(), nn.Linear(hidden, d_out))
+
+
+def frozen(d_in: int, hidden: int, d_out: int) -> nn.Module:
     """A first layer that is not trained, and a second of which the bias is not."""
-    model = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 4))
+    model = nn.Sequential(nn.Linear(d_in, hidden), nn.Linear(hidden, d_out))
     model[0].requires_grad_(False)
     model[1].bias.requires_grad_(False)
     return model
 
 
-MODELS: dict[str, Callable[[], nn.Module]] = {
-    "nn.Linear(3, 2)": lambda: nn.Linear(3, 2),
-    "nn.Linear(5, 4, bias=False)": lambda: nn.Linear(5, 4, bias=False),
-    "nn.Embedding(10, 6)": lambda: nn.Embedding(10, 6),
-    "nn.ReLU()": nn.ReLU,
-    "nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1))": lambda: nn.Sequential(
-        nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)
+SIMPLE = (
+    Kind("nn.Linear({}, {})", nn.Linear, (3, 2)),
+    Kind("nn.Linear({}, {}, bias=False)", partial(nn.Linear, bias=False), (5, 4)),
+    Kind("nn.Embedding({}, {})", nn.Embedding, (10, 6)),
+    Kind("nn.ReLU()", nn.ReLU, ()),
+)
+WHOLE = (
+    Kind("nn.Sequential(nn.Linear({0}, {1}), nn.ReLU(), nn.Linear({1}, {2}))", in_a_row, (2, 3, 1)),
+    Kind("EncoderBlock({}, {}, {})", EncoderBlock, (8, 2, 20), multiples=True),
+    Kind(
+        "two blocks EncoderBlock({}, {}, {}) in a row",
+        lambda *sizes: nn.Sequential(EncoderBlock(*sizes), EncoderBlock(*sizes)),
+        (4, 2, 8),
+        multiples=True,
     ),
-    "EncoderBlock(8, 2, 20)": lambda: EncoderBlock(8, 2, 20),
-    "two blocks EncoderBlock(4, 2, 8) in a row": lambda: nn.Sequential(
-        EncoderBlock(4, 2, 8), EncoderBlock(4, 2, 8)
+    Kind(
+        "a model with parameters of its own: a single number, ({}, {}, {}), and nn.Linear({}, {})",
+        Scaled,
+        (2, 3, 4, 3, 5),
     ),
-    "a model with parameters of its own: a single number, (2, 3, 4), and nn.Linear(3, 5)": Scaled,
-    "nn.Linear(2, 3), not trained, then nn.Linear(3, 4) with a bias that is not": frozen,
-    "nn.BatchNorm1d(6), whose running means are no parameters": lambda: nn.BatchNorm1d(6),
-    "nn.Embedding(7, 4), nn.Linear(4, 7) with its matrix, nn.Linear(4, 4) in two places": Tied,
-}
-SIMPLE, WHOLE, FROZEN, BUFFERS, SHARED = (
-    list(MODELS)[slice(*ends)] for ends in ((0, 4), (4, 8), (8, 9), (9, 10), (10, 11))
+)
+FROZEN = (
+    Kind(
+        "nn.Linear({0}, {1}), not trained, then nn.Linear({1}, {2}) with a bias that is not",
+        frozen,
+        (2, 3, 4),
+    ),
+)
+BUFFERS = (Kind("nn.BatchNorm1d({}), whose running means are no parameters", nn.BatchNorm1d, (6,)),)
+SHARED = (
+    Kind(
+        "nn.Embedding({0}, {1}), nn.Linear({1}, {0}) with its matrix, "
+        "nn.Linear({1}, {1}) in two places",
+        Tied,
+        (7, 4),
+    ),
 )
 
 
-def count(answer: Answer, model: str) -> Any:
-    """What the answer says of the model with this description."""
-    return answer(MODELS[model]())
+def count(answer: Answer, model: Described) -> Any:
+    """What the answer says of the model."""
+    return answer(model.build())
 
 
-def draw(names: list[str]) -> Callable[[Generator], Iterator[tuple]]:
-    """The models with these descriptions."""
+def draw(kinds: tuple[Kind, ...]) -> Callable[[Generator], Iterator[tuple]]:
+    """A model of each kind that can be counted on paper, and one of each with other sizes."""
 
     def probes(rng: Generator) -> Iterator[tuple]:
-        for name in names:
-            yield (name,)
+        for kind in kinds:
+            yield (kind.of(kind.example),)
+        for kind in kinds:
+            if kind.example:
+                yield (kind.drawn(rng),)
 
     return probes
 
