@@ -140,7 +140,7 @@ WRONG = {
         (without_no_grad, "leaf-in-place", "no_grad"),
         (fewer_heads, None, "lack what this head adds"),
         (an_output, None, "tuple comes back", "a layer"),
-        (by_name, None, "OrderedDict comes back", "a layer"),
+        (by_name, None, "dict comes back", "a layer"),
         (around_the_old_projections, "shared", "shares weights"),
         (early_return, "shared", "no head to silence"),
         (silent_keys, "query-silenced", "or keys"),

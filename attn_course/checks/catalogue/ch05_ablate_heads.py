@@ -27,7 +27,9 @@ def ablated(answer: Answer, x: Tensor, num_heads: int, heads: list, weights: str
 
 def _layer(found: Any) -> nn.Module:
     if not isinstance(found, nn.Module):
-        raise TypeError(f"{type(found).__name__} comes back; asked for is a layer, an nn.Module")
+        # the same words for a Parameter or an OrderedDict, which another process gives in plain
+        plain = next((kind for kind in (Tensor, dict) if isinstance(found, kind)), type(found))
+        raise TypeError(f"{plain.__name__} comes back; asked for is a layer, an nn.Module")
     return found
 
 
@@ -36,14 +38,15 @@ def _output(layer: nn.Module, x: Tensor) -> Any:
     return result[0] if isinstance(result, tuple | list) else result
 
 
-def separate(answer: Answer, num_heads: int, heads: list) -> bool:
-    """Whether no weight of the returned layer lies in the memory of the given one's."""
-    layer = MultiHeadAttention(2 * num_heads, num_heads)
-    return not _memory(_layer(answer(layer, heads))) & _memory(layer)
-
-
-def _memory(layer: nn.Module) -> set[int]:
-    return {weight.untyped_storage().data_ptr() for weight in layer.parameters()}
+def separate(answer: Answer, x: Tensor, num_heads: int, heads: list, weights: str) -> bool:
+    """Whether the returned layer stays as it is when the given one's weights are changed."""
+    layer = built(MultiHeadAttention, x.shape[-1], num_heads, weights, x)
+    found = _layer(answer(layer, heads))
+    before = _output(found, x)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.mul_(2).add_(1)
+    return torch.allclose(before, _output(found, x))
 
 
 def layer_and_heads(num_heads: int, heads: list) -> tuple[MultiHeadAttention, list]:
@@ -78,8 +81,8 @@ def draw_several(rng: Generator) -> Iterator[tuple]:
 
 def draw_copies(rng: Generator) -> Iterator[tuple]:
     """One head, and none: a copy is asked for in either case."""
-    yield 3, [1]
-    yield 3, []
+    yield normal(rng, 1, 4, 6), 3, [1], drawn(11)
+    yield normal(rng, 1, 4, 6), 3, [], drawn(12)
 
 
 def draw_missing(rng: Generator) -> Iterator[tuple]:
@@ -239,8 +242,9 @@ def without_copy(layer: Any) -> Any:
 
 def only_output_copied(layer: Any) -> Any:
     """A new layer around the old projections, with a W_o of its own."""
-    new = copy(layer)
-    new._modules = {**layer._modules, "W_o": deepcopy(layer.W_o)}
+    new = MultiHeadAttention(layer.W_o.in_features, layer.num_heads)
+    new.W_q, new.W_k, new.W_v = layer.W_q, layer.W_k, layer.W_v
+    new.W_o = deepcopy(layer.W_o)
     return new
 
 
@@ -447,7 +451,7 @@ EXERCISE = Exercise(
             "What comes back should share no weights with the layer that was given.",
             call=separate,
             outputs=(Output("shares no weights with the layer given"),),
-            inputs=("num_heads", "heads"),
+            inputs=INPUTS,
         ),
         *refusal_stages(
             "missing heads",
