@@ -56,10 +56,14 @@ class Progress:
         helpers = [without_imports(helper, self.given) for helper in self.helpers_of(source)]
         return forbidden.find(exercise, answer, released, helpers)
 
+    def beside_answers(self) -> list[str]:
+        """The student's cells that have run and are no answer."""
+        answered = {ran.source for ran in self.ran.values()}
+        return [cell for cell in self.helpers if cell not in answered]
+
     def helpers_of(self, source: str) -> list[str]:
         """The student's cells that an answer calls, directly or not, but for other answers."""
-        other = {ran.source for ran in self.ran.values()}
-        helpers = [cell for cell in self.helpers if cell not in other]
+        helpers = self.beside_answers()
         found: list[str] = []
         waiting = [source]
         while waiting:

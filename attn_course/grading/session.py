@@ -290,8 +290,7 @@ class Session:
         own = forbidden.suspicious(source)
         told = [f"The code uses {', '.join(own)}, which an answer hardly needs."] if own else []
         if forbidden.phrases(get(name)):
-            answers = {ran.source for ran in self._done.ran.values()}
-            cells = [cell for cell in self._done.helpers if cell not in answers]
+            cells = self._done.beside_answers()
             beside = sorted({found for cell in cells for found in forbidden.suspicious(cell)})
             if beside:
                 told.append(f"A cell besides uses {', '.join(beside)}, which hardly any needs.")
