@@ -173,8 +173,8 @@ MISTAKES = (
     ),
     Mistake(
         "slopes-of-eight-heads",
-        "The slopes are ½, ¼, ⅛, …: those of eight heads. With h heads the factor between "
-        "neighbours is 2^(−8/h).",
+        "Each slope is half of the one before, as with eight heads. With h heads the factor "
+        "between neighbours is 2^(−8/h), and the first slope is that factor.",
         version(lambda h: 2.0 ** -torch.arange(1.0, h + 1)),
         also=(
             version(lambda h: 2.0 ** -torch.arange(0.0, h)),
