@@ -21,7 +21,7 @@ from PIL import Image
 
 from attn_course.cells import shown
 from attn_course.explorers.words import filled, words_of
-from attn_course.plots.picture import image_html, new_figure, render_png, style
+from attn_course.plots.picture import image_html, new_figure, render_image, style
 
 STATE = {"sync": True, "state": True}
 """Tag of a trait that is part of an explorer's state: `Whole(4).tag(**STATE)`."""
@@ -144,7 +144,7 @@ class Explorer(anywidget.AnyWidget):
         with style():
             figure = new_figure(*self.size)
             self._draw(figure, numbers)
-        return _few_colours(render_png(figure, fast=True))  # its bytes are written anew
+        return _few_colours(render_image(figure))
 
     def _alt(self, numbers: Mapping[str, np.ndarray]) -> str:
         return f"{self.words['title']}. {self._describe(numbers)}"
@@ -164,8 +164,8 @@ class Explorer(anywidget.AnyWidget):
         return page.substitute(
             name=escape(type(self).__name__),
             image=self._still(png, alt),
-            module=_packed(browser_module(self.module)),
-            state=_packed(json.dumps(state, ensure_ascii=False)),
+            module=_packed_module(self.module),
+            state=_packed(json.dumps(state, ensure_ascii=False), level=3),
         )
 
     def _still(self, png: bytes, alt: str) -> str:
@@ -236,17 +236,22 @@ _IMPORTED = re.compile(r"^import \{[^}]*\} from \"\./(\w+\.mjs)\";$", re.MULTILI
 _EXPORT = re.compile(r"^export (?=const|function|class|async)", re.MULTILINE)
 
 
-def _few_colours(png: bytes) -> bytes:
+def _few_colours(image: Image.Image) -> bytes:
     """The picture with 128 colours of its own: a third of the bytes, and stored twice."""
     target = BytesIO()
-    with Image.open(BytesIO(png)) as picture:
-        picture.convert("RGB").quantize(128, dither=Image.Dither.NONE).save(
-            target, "png", optimize=True
-        )
+    image.quantize(128, dither=Image.Dither.NONE).save(target, "png", compress_level=6)
     return target.getvalue()
 
 
-def _packed(text: str) -> str:
-    """Text as a data address, compressed; the same bytes each time."""
-    raw = gzip.compress(text.encode("utf-8"), compresslevel=9, mtime=0)
+@cache
+def _packed_module(name: str) -> str:
+    return _packed(browser_module(name), level=9)
+
+
+def _packed(text: str, level: int) -> str:
+    """Text as a data address, compressed; the same bytes each time.
+
+    Above level 3 a large state takes twice the time, for 0.2 % of its size.
+    """
+    raw = gzip.compress(text.encode("utf-8"), compresslevel=level, mtime=0)
     return f"data:application/gzip;base64,{base64.b64encode(raw).decode('ascii')}"

@@ -12,8 +12,11 @@ from threading import RLock
 from typing import Any
 
 import matplotlib
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 SEQUENTIAL = "viridis"  # perceptually uniform, readable with any colour vision
 DIVERGING = "coolwarm"
@@ -94,6 +97,14 @@ def render_png(figure: Figure, *, fast: bool = False) -> bytes:
         level = 1 if fast else 9
         figure.savefig(buffer, format="png", pil_kwargs={"compress_level": level})
     return buffer.getvalue()
+
+
+def render_image(figure: Figure) -> Image.Image:
+    """Draw the figure into an image: `savefig` draws twice, first to ask for its size."""
+    canvas = FigureCanvasAgg(figure)
+    with style(), quiet_fonts():
+        canvas.draw()
+        return Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
 
 
 @contextmanager
