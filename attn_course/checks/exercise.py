@@ -88,6 +88,8 @@ class Mistake:
             names those.
         examples: some members of such a family, for the catalogue's own tests.
         also: other ways to make the same mistake, whose values or errors differ from `answer`'s.
+        error: words of an error that nothing but this mistake leads to. They name it where the
+            answer's parts stand in another process and `answer` does not fail as it does.
     """
 
     id: str
@@ -95,6 +97,7 @@ class Mistake:
     answer: Answer | None = None
     examples: tuple[Answer, ...] = ()
     also: tuple[Answer, ...] = ()
+    error: str = ""
 
     @property
     def versions(self) -> tuple[Answer, ...]:

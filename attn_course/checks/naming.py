@@ -34,7 +34,14 @@ def known_mistake(
         if all(agrees for agrees, _ in compared):
             return mistake, True
         candidates.append(_Candidate.of(mistake, elsewhere, compared))
-    return _likeliest(candidates) if with_value else None, False
+    named = _likeliest(candidates) if with_value else None
+    return named or _named_by_error(exercise, wrong[0].outcome), False
+
+
+def _named_by_error(exercise: Exercise, outcome: Outcome) -> Mistake | None:
+    """The mistake of which an error's own words tell."""
+    text = outcome.failure.text if outcome.failure else ""
+    return next((m for m in exercise.mistakes if m.error and m.error in text), None)
 
 
 @dataclass(frozen=True)

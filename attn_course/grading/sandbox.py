@@ -304,6 +304,8 @@ class Sandbox:
         limits = self.limits
         yield from (self.kind, "run", "--rm", "--name", self._name, "--network", "none")
         yield from ("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges")
+        if self.kind == "podman":  # which else adds disks that are as large as the memory
+            yield "--read-only-tmpfs=false"
         yield from ("--pids-limit", str(limits.processes), "--memory", f"{limits.memory_mb}m")
         yield from ("--memory-swap", f"{limits.memory_mb}m", "--user", "65534:65534")
         for place in ("/tmp", "/home/student", "/run/kernel"):

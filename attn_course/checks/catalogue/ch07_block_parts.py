@@ -17,6 +17,7 @@ from attn_course.blocks import FeedForward, LayerNorm
 from attn_course.checks.exercise import (
     Answer,
     Diagnosis,
+    Mistake,
     Output,
     Seen,
     Stage,
@@ -31,6 +32,7 @@ from attn_course.checks.modules import (
     part_at,
     place,
     put_at,
+    repeated_calls,
     repeats,
     require_module,
     require_roles,
@@ -56,6 +58,8 @@ WRITTEN_OVER = (
     "`+=` writes over numbers that attention still needs for its gradient, in a copy of x as well. "
     "Write x = x + …, which makes a new tensor."
 )
+WRITTEN_OVER_ERROR = "has been modified by an inplace operation"
+"""What autograd says of it, and of nothing else."""
 
 
 def fresh_parts(d_model: int, num_heads: int, d_ff: int, like: Tensor) -> dict[str, nn.Module]:
@@ -211,7 +215,7 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
     yield normal(rng, 2, 4, 6), 3
 
 
-def stages(output_message: str) -> tuple[Stage, ...]:
+def stages(mistakes: Sequence[Mistake], output_message: str) -> tuple[Stage, ...]:
     """The stages of both exercises; the message says how the steps are put together."""
     sizes = ("d_model", "num_heads", "d_ff")
     return (
@@ -225,17 +229,7 @@ def stages(output_message: str) -> tuple[Stage, ...]:
             inputs=sizes,
             diagnose=read_parts,
         ),
-        Stage(
-            "repeated calls",
-            draw_repeated,
-            "Two calls with the same input should agree: nothing is dropped here, and nothing "
-            "drawn in forward.",
-            call=repeated,
-            outputs=(
-                Output("two calls agree in training"),
-                Output("two calls agree in evaluation"),
-            ),
-        ),
+        repeated_calls(mistakes, draw_repeated, repeated, ("x", "num_heads")),
         Stage("output", draw_plain, output_message, call=run),
         Stage(
             "mask",

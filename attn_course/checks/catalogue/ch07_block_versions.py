@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from attn_course.blocks import FeedForward, LayerNorm
 from attn_course.checks.catalogue.ch07_block_parts import OTHER_HEADS, OTHER_WIDTH
 from attn_course.checks.exercise import Answer, Mistake
+from attn_course.checks.modules import of_repeated_calls
 from attn_course.masks import causal_mask
 from attn_course.multihead import MultiHeadAttention
 
@@ -205,6 +206,14 @@ def common(combine: Combine, right: Forward) -> tuple[Mistake, ...]:
         with torch.no_grad():
             return right(block, x, mask)
 
+    def dropping(when: Callable[[Any], bool]) -> Forward:
+        return lambda block, x, mask: F.dropout(right(block, x, mask), 0.3, when(block))
+
+    def made_anew(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+        d_model = x.shape[-1]
+        block.feed_forward = FeedForward(d_model, 2 * d_model).to(x.dtype)
+        return right(block, x, mask)
+
     def remembers(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
         block.kept = mask if mask is not None else getattr(block, "kept", None)
         return right(block, x, block.kept)
@@ -234,11 +243,9 @@ def common(combine: Combine, right: Forward) -> tuple[Mistake, ...]:
             "of a stack of blocks belongs to the model.",
             version(lambda block, x, mask: block.norm_3(right(block, x, mask)), one_norm_more),
         ),
-        Mistake(
-            "drops",
-            "Something is dropped, in training or always. Here the block drops nothing.",
-            version(lambda block, x, mask: F.dropout(right(block, x, mask), 0.3, block.training)),
-            also=(version(lambda block, x, mask: F.dropout(right(block, x, mask), 0.3)),),
+        *of_repeated_calls(
+            dropping=(version(dropping(lambda block: block.training)),),
+            made_anew=(version(dropping(lambda block: True)), version(made_anew)),
         ),
         Mistake(
             "feed-forward-first",

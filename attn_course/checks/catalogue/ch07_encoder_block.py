@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from attn_course.blocks import EncoderBlock
-from attn_course.checks.catalogue.ch07_block_parts import WRITTEN_OVER, stages
+from attn_course.checks.catalogue.ch07_block_parts import WRITTEN_OVER, WRITTEN_OVER_ERROR, stages
 from attn_course.checks.catalogue.ch07_block_versions import (
     around,
     attend,
@@ -86,6 +86,7 @@ MISTAKES = (
         WRITTEN_OVER,
         version(written_over),
         also=(version(first_written_over),),
+        error=WRITTEN_OVER_ERROR,
     ),
     Mistake(
         "pre-norm",
@@ -214,8 +215,9 @@ EXERCISE = Exercise(
     may_use="torch, nn.LayerNorm or the course's LayerNorm, your own or the course's "
     "MultiHeadAttention and FeedForward",
     stages=stages(
+        MISTAKES,
         "Without a mask the output differs. Two steps, each norm(x + sublayer(x)): self-attention "
-        "with norm_1, then the feed-forward with norm_2."
+        "with norm_1, then the feed-forward with norm_2.",
     ),
     mistakes=MISTAKES,
     hints=(

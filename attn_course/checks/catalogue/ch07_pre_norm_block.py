@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from attn_course.blocks import PreNormBlock
-from attn_course.checks.catalogue.ch07_block_parts import stages
+from attn_course.checks.catalogue.ch07_block_parts import WRITTEN_OVER, WRITTEN_OVER_ERROR, stages
 from attn_course.checks.catalogue.ch07_block_versions import (
     around,
     attend,
@@ -65,10 +65,23 @@ def normalises_the_output(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
     return block.norm_2(right(block, x, mask))
 
 
+def written_over(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
+    """Adds in place, to a copy, which the norm needs as it was."""
+    x = x.clone()
+    x += attend(block, block.norm_1(x), mask)
+    return x + feed(block, block.norm_2(x), mask)
+
+
 ORDER = "Asked for is x + sublayer(norm(x)): nothing stands on the way through the sums."
 
 MISTAKES = (
     *common(pre, right),
+    Mistake(
+        "in-place-copy",
+        WRITTEN_OVER,
+        version(written_over),
+        error=WRITTEN_OVER_ERROR,
+    ),
     Mistake(
         "post-norm",
         f"The norm stands after the sum: that is post-norm. {ORDER}",
@@ -199,8 +212,9 @@ EXERCISE = Exercise(
     may_use="torch, nn.LayerNorm or the course's LayerNorm, your own or the course's "
     "MultiHeadAttention and FeedForward",
     stages=stages(
+        MISTAKES,
         "Without a mask the output differs. Two steps, each x + sublayer(norm(x)): self-attention "
-        "with norm_1, then the feed-forward with norm_2."
+        "with norm_1, then the feed-forward with norm_2.",
     ),
     mistakes=MISTAKES,
     hints=(

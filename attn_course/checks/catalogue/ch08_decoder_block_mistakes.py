@@ -6,7 +6,12 @@ from typing import Any
 
 from torch import Tensor
 
-from attn_course.checks.catalogue.ch07_block_parts import OTHER_HEADS, OTHER_WIDTH, WRITTEN_OVER
+from attn_course.checks.catalogue.ch07_block_parts import (
+    OTHER_HEADS,
+    OTHER_WIDTH,
+    WRITTEN_OVER,
+    WRITTEN_OVER_ERROR,
+)
 from attn_course.checks.catalogue.ch08_decoder_block_versions import (
     adds_to_the_first,
     always_causal,
@@ -139,19 +144,16 @@ MISTAKES = (
     ),
     Mistake(
         "no-residuals",
-        "There are no residuals: each step replaces x instead of adding to it.",
+        "There are no residuals: each step replaces x instead of adding to it. (Or it overwrites x "
+        "before the two are added, so that the sublayer's output is added to itself: the norm "
+        "makes the same of both.)",
         in_order(lambda norm, x, step: norm(step(x))),
+        also=(in_order(lambda norm, x, step: norm(2 * step(x))),),
     ),
     Mistake(
         "no-norms",
         "The norms are made and not used.",
         in_order(lambda norm, x, step: x + step(x)),
-    ),
-    Mistake(
-        "doubled",
-        "x is overwritten by the sublayer's output before the two are added: it is the output that "
-        "is added to itself.",
-        in_order(lambda norm, x, step: norm(2 * step(x))),
     ),
     Mistake(
         "no-residual-self", "The residual around self-attention is missing.", without_residual(1)
@@ -363,6 +365,7 @@ MISTAKES = (
         WRITTEN_OVER,
         version(lambda block, x, *others: written_into(block, x.clone(), *others)),
         also=(version(first_written_into),),
+        error=WRITTEN_OVER_ERROR,
     ),
     Mistake(
         "library-attention",
