@@ -1,6 +1,7 @@
 """The hostile submissions of `hostile/`, as notebooks with the rows that are expected of them.
 
 A file holds what it tries, `# expect: exercise status|status`, and cells after `# %%` lines.
+`# in a container: status|status` where less is noticed, or something else, than in bubblewrap.
 What it does not answer is answered honestly, and must be marked right, unless the file says that
 it spoils its own kernel. `{project}` stands for the folder of the course that grades.
 """
@@ -36,6 +37,7 @@ class Hostile:
     rebuilt: Rebuilt
     exercise: str
     statuses: tuple[str, ...]
+    statuses_in_a_container: tuple[str, ...]
     message: str
     spoils: bool
 
@@ -45,6 +47,7 @@ def read(path: Path) -> Hostile:
     text = path.read_text(encoding="utf-8").replace("{project}", PROJECT.as_posix())
     head, *parts = re.split(r"(?m)^# %% ", text)
     exercise, statuses = re.findall(r"# expect: (\w+) (\S+)", head)[0]
+    contained = re.findall(r"# in a container: (\S+)", head) or [statuses]
     message = re.findall(r"# message: (.+)", head)
     own = {exercise: [part.partition("\n") for part in parts]}
     cells = [Cell("setup", "import torch")]
@@ -61,6 +64,7 @@ def read(path: Path) -> Hostile:
         rebuilt,
         exercise,
         tuple(statuses.split("|")),
+        tuple(contained[0].split("|")),
         message[0] if message else "",
         "# spoils" in head,
     )

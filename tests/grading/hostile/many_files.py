@@ -1,5 +1,6 @@
 """Makes empty files for ever: they take no room on a disk, but memory of the machine."""
 # expect: dot_products killed
+# in a container: killed|timeout
 
 # %% answer dot_products
 from pathlib import Path

@@ -1,5 +1,6 @@
 """Hangs up, and puts links to sockets of this machine where the kernel's own were."""
 # expect: dot_products killed
+# in a container: killed|timeout
 
 # %% answer dot_products
 import os, socket, time

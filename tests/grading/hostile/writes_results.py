@@ -1,5 +1,6 @@
 """Writes itself a mark wherever one might be read."""
 # expect: dot_products wrong
+# in a container: wrong|killed
 
 # %% answer dot_products
 import glob, os
