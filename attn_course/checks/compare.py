@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,9 @@ LEAST = 0.01
 """Expected values that are smaller throughout count as this large: where terms of about one cancel
 to nearly nothing, a right answer's last digits are all that is left of them.
 """
+
+NEAR = 2e-3
+"""Relative to the value, and to the usual one: what half precision is off by at most."""
 
 AXIS_WORDS = {
     "b": "batch entry",
@@ -192,8 +196,10 @@ def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
         return ": the right sizes in another order, so two axes are exchanged"
     if [size for size in got if size != 1] == [size for size in want if size != 1]:
         return ": the same up to axes of size 1"
-    if len(got) == len(want) - 1:
+    if got in [want[:k] + want[k + 1 :] for k in range(len(want))]:
         return ": one axis has been summed or indexed away"
+    if len(got) < len(want) and math.prod(got) == math.prod(want):
+        return ": as many numbers as expected, but axes have been joined into one"
     return ""
 
 
@@ -223,6 +229,11 @@ def _relation(actual: Tensor, target: Tensor, dtype: torch.dtype) -> str | None:
     if a.numel() < 2:
         return None
     factor = (a * t).sum() / (t * t).sum() if bool((t != 0).any()) else torch.tensor(0.0)
+    if _is_near(a, t):
+        return (
+            "right to three digits and no further: is something rounded on the way (half "
+            "precision?), approximated, or a small constant added?"
+        )
     if bool(factor != 0) and bool(close(a, factor * t, dtype).all()):
         return f"it is {number(factor)} times what is expected, everywhere"
     offset = (a - t).mean()
@@ -232,6 +243,13 @@ def _relation(actual: Tensor, target: Tensor, dtype: torch.dtype) -> str | None:
         if t.shape[axis] > 1 and bool(close(a.flip(axis), t, dtype).all()):
             return f"its order along axis {axis} is reversed"
     return None
+
+
+def _is_near(actual: Tensor, target: Tensor) -> bool:
+    """Whether each number is right but for its last digits, though not for a float32."""
+    finite = target[target.isfinite()].abs()
+    usual = finite.median().item() if finite.numel() else 0.0  # one huge number is no measure
+    return bool(torch.isclose(actual, target, rtol=NEAR, atol=NEAR * usual).all())
 
 
 def _by_axis(right: Tensor, axes: Sequence[str]) -> str | None:
