@@ -136,6 +136,7 @@ class RemoteOptimizer(torch.optim.Optimizer):
         # Optimizer.__init__ and its zero_grad import torch's compiler, which takes a second
         self._peer, self._key = peer, key
         self.param_groups = groups
+        self._told = _options(self)
         self.defaults, self.state = {}, defaultdict(dict)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -147,13 +148,32 @@ class RemoteOptimizer(torch.optim.Optimizer):
                 parameter.grad = torch.zeros_like(parameter)
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # type: ignore[override]
-        """One step over there, after `closure` has been run here."""
+        """One step over there, after `closure` has been run here, with the settings of here."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
+        now = _options(self)
+        if now != self._told:
+            self._peer.call(self._key, "options", (now,), {})
+            self._told = now
         self._peer.call(self._key, "step", (), {})
         return loss
+
+
+def _options(optimizer: torch.optim.Optimizer) -> list[dict[str, float]]:
+    """The numbers among an optimizer's settings, such as its rates, group by group."""
+    return [
+        {key: value for key, value in group.items() if type(value) in (int, float)}
+        for group in optimizer.param_groups
+    ]
+
+
+def set_options(optimizer: torch.optim.Optimizer, options: Sequence[dict[str, float]]) -> None:
+    """Give an optimizer's settings other numbers; what is no number now stays as it is."""
+    former = _options(optimizer)
+    for group, known, new in zip(optimizer.param_groups, former, options, strict=True):
+        group |= {k: v for k, v in new.items() if k in known and type(v) in (int, float)}
 
 
 # -- describing a module, and building its stand-in -------------------------------------------

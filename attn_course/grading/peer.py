@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import types
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -332,6 +333,8 @@ class Peer:
                 return method, target
         elif isinstance(target, Optimizer) and path == "step":
             return target.step, None
+        elif isinstance(target, Optimizer) and path == "options":
+            return functools.partial(forms.set_options, target), None
         elif callable(target) and not path:
             return target, None
         raise Gone("that object is not there")

@@ -198,6 +198,81 @@ def train_mode_for_the_step(model, optimizer, inputs, targets):
     return loss.item()
 
 
+def rate_written_into_the_optimizer(model, optimizer, inputs, targets):
+    for group in optimizer.param_groups:
+        group["lr"] = 0.01
+    return zeroed_before_backward(model, optimizer, inputs, targets)
+
+
+def rate_lowered_after_each_step(model, optimizer, inputs, targets):
+    loss = zeroed_before_backward(model, optimizer, inputs, targets)
+    for group in optimizer.param_groups:
+        group["lr"] *= 0.9
+    return loss
+
+
+def loss_of_the_data(model, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(inputs).data, targets).requires_grad_()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def brackets_forgotten(model, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    loss = F.cross_entropy(model(inputs), targets)
+    loss.backward  # noqa: B018
+    optimizer.step()
+    return loss.item()
+
+
+def tensor_of_a_loss_alone(model, optimizer, inputs, targets):
+    return F.cross_entropy(model(inputs), targets)
+
+
+def tensor_and_never_zeroed(model, optimizer, inputs, targets):
+    loss = F.cross_entropy(model(inputs), targets)
+    loss.backward()
+    return loss, optimizer.step()
+
+
+def accumulated_row_by_row(model, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    total = 0.0
+    for row, target in zip(inputs.split(1), targets.split(1), strict=True):
+        loss = F.cross_entropy(model(row), target) / len(targets)
+        loss.backward()
+        total += loss.item()
+    optimizer.step()
+    return total
+
+
+def by_the_gradient_of_the_logits(model, optimizer, inputs, targets):
+    optimizer.zero_grad()
+    logits = model(inputs)
+    probs = logits.detach().softmax(dim=-1)
+    n = torch.arange(len(targets))
+    gradient = probs.clone()
+    gradient[n, targets] -= 1
+    logits.backward(gradient / len(targets))
+    optimizer.step()
+    return float(-probs[n, targets].log().mean())
+
+
+def by_torch_func(model, optimizer, inputs, targets):
+    weights = dict(model.named_parameters())
+
+    def loss_at(values):
+        return F.cross_entropy(torch.func.functional_call(model, values, (inputs,)), targets)
+
+    found = torch.func.grad_and_value(loss_at)({k: v.detach() for k, v in weights.items()})
+    for name, gradient in found[0].items():
+        weights[name].grad = gradient
+    optimizer.step()
+    return found[1].item()
+
+
 RIGHT = {
     "training_step": [
         zeroed_before_backward,
@@ -207,6 +282,8 @@ RIGHT = {
         by_a_closure,
         by_autograd_grad,
         with_probabilities_as_targets,
+        by_the_gradient_of_the_logits,
+        by_torch_func,
     ]
 }
 WRONG = {
@@ -229,5 +306,12 @@ WRONG = {
         (backward_forgotten, "backward-forgotten"),
         (mistyped, None, "zero_gradient"),
         (a_wrong_shape, None, "RuntimeError", "model(inputs.T)"),
+        (rate_written_into_the_optimizer, "own-rate", "0.01"),
+        (rate_lowered_after_each_step, None, "over 3 calls"),
+        (loss_of_the_data, "backward-forgotten", ".data"),
+        (brackets_forgotten, "backward-forgotten", "brackets"),
+        (tensor_of_a_loss_alone, "only-the-loss"),
+        (tensor_and_never_zeroed, None, "must be a number, got a list or tuple of 2"),
+        (accumulated_row_by_row, None, "called once"),
     ]
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from typing import Any
 
 import torch
@@ -89,6 +90,11 @@ def own_update(model: nn.Module, optimizer: Optimizer, inputs: Tensor, targets: 
         for weight in model.parameters():
             weight -= optimizer.param_groups[0]["lr"] * weight.grad
     return loss.item()
+
+
+def copy_trained(model: nn.Module, optimizer: Optimizer, inputs: Tensor, targets: Tensor) -> float:
+    """Computes the gradients of a copy, and steps on the model that was handed in."""
+    return training_step(deepcopy(model), optimizer, inputs, targets)
 
 
 def row_by_row(model: nn.Module, optimizer: Optimizer, inputs: Tensor, targets: Tensor) -> float:
@@ -214,14 +220,22 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "backward-forgotten",
-            "The optimizer takes its step, but nothing has computed the gradients: the weights "
-            "stay as they are.",
+            "The optimizer takes its step, but no gradient has reached the model's parameters, so "
+            "they stay as they are. Is backward() called (with its brackets), and on a loss that "
+            "still hangs together with them (no `.data`, no new tensor made of its number)?",
             in_order("zero forward step"),
         ),
         Mistake(
             "only-the-loss",
             "The loss is computed and nothing else happens: gradients and step are missing.",
             in_order("forward"),
+            also=(in_order("zero forward"),),
+        ),
+        Mistake(
+            "copy-trained",
+            "The gradients are computed on a copy of the model, and the optimizer steps on the "
+            "model itself, which has none: the weights stay as they are.",
+            copy_trained,
         ),
         Mistake(
             "step-before-backward",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -71,6 +72,8 @@ def one_step(answer: Answer, weight: Tensor, inputs: Tensor, targets: Tensor, lr
     model = nn.Linear(*weight.T.shape, bias=False, dtype=weight.dtype)
     model.weight = nn.Parameter(weight.clone())
     loss = answer(model, SGD(model.parameters(), lr=lr), inputs, targets)
+    if isinstance(loss, Tensor) and loss.numel() == 1:
+        loss = loss.item()  # the stage "result" speaks of it
     return loss, model.weight.detach()
 
 
@@ -90,8 +93,16 @@ def order_of_events(
     """What one call does in which order, and the mode in which it leaves the model."""
     events: list[str] = []
     model = Watched(layers, events).train(mode == "train")
-    next(model.parameters()).register_hook(lambda _: events.append("backward"))
+    weight = next(model.parameters())
+    weight.register_hook(lambda _: events.append("backward"))
     optimizer = SGD(model.parameters(), lr=0.1)
+
+    def before_the_step(*_: Any) -> None:
+        # torch.func differentiates copies of the weights, which have no hook
+        if weight.grad is not None and "backward" not in events:
+            events.append("backward")
+
+    optimizer.register_step_pre_hook(before_the_step)
     # after the step: an answer may hand forward and backward to it as a closure
     optimizer.register_step_post_hook(lambda *_: events.append("step"))
     answer(model, optimizer, inputs, targets)
