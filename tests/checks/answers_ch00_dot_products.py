@@ -4,6 +4,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from einops import einsum, repeat
+from jaxtyping import Float
 
 
 def by_transposing(a, b):
@@ -103,6 +104,62 @@ def by_torch_dot(a, b):
     return torch.dot(a, b)
 
 
+class Multiplier:
+    def __call__(self, a: Float[torch.Tensor, "n d"], b: Float[torch.Tensor, "m d"]):
+        return (b @ a.mT).T
+
+
+def by_outer_products(a, b):
+    total = 0
+    for d in range(a.shape[1]):
+        total = total + torch.outer(a[:, d], b[:, d])
+    return total
+
+
+def by_vmap(a, b):
+    return torch.vmap(lambda row: torch.vmap(lambda other: torch.dot(row, other))(b))(a)
+
+
+def einsum_without_an_arrow(a, b):
+    return torch.einsum("nd,md", a, b)
+
+
+def sum_never_reset(a, b):
+    table, total = torch.zeros(len(a), len(b)), 0.0
+    for n in range(len(a)):
+        for m in range(len(b)):
+            for d in range(a.shape[1]):
+                total += a[n, d] * b[m, d]
+            table[n, m] = total
+    return table
+
+
+def sum_reset_for_each_row(a, b):
+    table = torch.zeros(len(a), len(b))
+    for n in range(len(a)):
+        total = 0.0
+        for m in range(len(b)):
+            total += a[n] @ b[m]
+            table[n, m] = total
+    return table
+
+
+def transposed_where_it_must_be(a, b):
+    return a @ b if a.shape[1] == b.shape[0] else a @ b.T
+
+
+def upper_triangle(a, b):
+    table = torch.zeros(len(a), len(b))
+    for n in range(len(a)):
+        for m in range(n, len(b)):
+            table[n, m] = a[n] @ b[m]
+    return table
+
+
+def in_half_precision(a, b):
+    return (a.half() @ b.half().T).to(a.dtype)
+
+
 RIGHT = {
     "dot_products": [
         by_transposing,
@@ -115,6 +172,9 @@ RIGHT = {
         by_numpy,
         by_a_layer,
         by_inner,
+        Multiplier(),
+        by_outer_products,
+        by_vmap,
     ]
 }
 WRONG = {
@@ -128,5 +188,11 @@ WRONG = {
         (as_an_array, None, "must be a tensor"),
         (not_added_up, "last-feature-only", "overwrites"),
         (by_torch_dot, None, "1D tensors"),
+        (einsum_without_an_arrow, "table-transposed", "alphabetical"),
+        (sum_never_reset, "sum-not-reset"),
+        (sum_reset_for_each_row, "sum-not-reset"),
+        (transposed_where_it_must_be, None, "when n, m and d are equal"),
+        (upper_triangle, None, "only the first row of a"),
+        (in_half_precision, None, "digits"),
     ]
 }

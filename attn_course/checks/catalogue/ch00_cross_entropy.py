@@ -68,11 +68,26 @@ def read_factor(seen: Sequence[Seen]) -> Diagnosis | None:
 
 
 def read_ceiling(seen: Sequence[Seen]) -> Diagnosis | None:
-    """A finite loss that is far too small: a constant under the logarithm caps it."""
-    probe = seen[0]
+    """A finite loss that is far too small: a constant under the logarithm caps it.
+
+    The logits of the first probe lie close together, so a cap cannot show there: if it is wrong,
+    logits that are cut to a limit have become equal.
+    """
+    first, probe = seen[0], seen[-1]
+    equal = math.log(first.args[0].shape[-1])
+    if len(seen) > 1 and abs(float(first.actual) - equal) < 1e-3:
+        return Diagnosis(LOGITS_CLAMPED, "logits-clamped")
+    probe = next((one for one in seen if float(one.expected) > LEAST_CAPPED), probe)
     loss, expected = float(probe.actual), float(probe.expected)
     if not 0 < loss < expected / 2:
         return None
+    if loss > SMALLEST_CONSTANT:
+        return Diagnosis(
+            f"One row's loss never exceeds {loss:.3g}, however wrong it is: it is cut off there "
+            "(a clamp?), and the gradient beyond is lost. With the logarithm of the softmax "
+            "taken on paper first, nothing needs to be cut.",
+            "loss-cut-off",
+        )
     return Diagnosis(
         f"One row's loss never exceeds about {loss:.3g}, however wrong it is: a constant of "
         f"about {math.exp(-loss):.0e} inside the logarithm caps it, and the gradient beyond "
@@ -80,6 +95,16 @@ def read_ceiling(seen: Sequence[Seen]) -> Diagnosis | None:
         "constant-in-log",
     )
 
+
+LEAST_CAPPED = 100.0
+"""A row's loss that is larger tells what caps it."""
+SMALLEST_CONSTANT = -math.log(2.0**-126)
+"""The loss at the smallest normal float32: nothing smaller can be added under the logarithm."""
+LOGITS_CLAMPED = (
+    "Logits beyond some limit are cut to it, so different logits get the same probability. The "
+    "softmax does not change when the same number is taken from all logits of a row: no limit "
+    "is needed."
+)
 
 # -- known-wrong versions ---------------------------------------------------------------------
 
@@ -103,6 +128,28 @@ def one_maximum_for_all(logits: Tensor, targets: Tensor) -> Tensor:
     """Subtracts the largest logit of the whole table, not of each row."""
     shifted = logits - logits.max()
     return -of_targets(shifted - shifted.exp().sum(dim=-1, keepdim=True).log(), targets).mean()
+
+
+def shift_not_undone(logits: Tensor, targets: Tensor) -> Tensor:
+    """Takes the maximum from the logits of the sum only, and never gives it back."""
+    shifted = logits - logits.max(dim=-1, keepdim=True).values
+    return (shifted.exp().sum(dim=-1).log() - of_targets(logits, targets)).mean()
+
+
+def yes_or_no(logits: Tensor, targets: Tensor) -> Tensor:
+    """One yes-or-no loss for each class, (n, classes)."""
+    right = F.one_hot(targets, logits.shape[-1]).to(logits.dtype)
+    return F.binary_cross_entropy_with_logits(logits, right, reduction="none")
+
+
+def one_hot_of_those_present(logits: Tensor, targets: Tensor) -> Tensor:
+    """Leaves it to one_hot to guess how many classes there are."""
+    return -(F.one_hot(targets) * log_probs(logits)).sum(dim=-1).mean()
+
+
+def sum_cut_off(logits: Tensor, targets: Tensor) -> Tensor:
+    """Right numbers, with a gradient at the targets' own logits only."""
+    return (logits.logsumexp(dim=-1).detach() - of_targets(logits, targets)).mean()
 
 
 def softmax_of_all(logits: Tensor, targets: Tensor) -> Tensor:
@@ -137,6 +184,16 @@ def in_place(logits: Tensor, targets: Tensor) -> Tensor:
 def divided_by(count: int) -> Answer:
     """A version that knows its batch size by heart."""
     return lambda logits, targets: -of_targets(log_probs(logits), targets).sum() / count
+
+
+def clamped(limit: float) -> Answer:
+    """A version that cuts the logits to ±`limit`, where the exponential is still finite."""
+    return lambda logits, targets: cross_entropy(logits.clamp(-limit, limit), targets)
+
+
+def cut_off(limit: float) -> Answer:
+    """A version in which no row's loss exceeds `limit`."""
+    return lambda logits, targets: -of_targets(log_probs(logits), targets).clamp(min=-limit).mean()
 
 
 def capped(constant: float) -> Answer:
@@ -193,6 +250,13 @@ EXERCISE = Exercise(
             lambda x, t: -of_targets(log_probs(x), t),
         ),
         Mistake(
+            "always-zero",
+            "The loss is 0 whatever the logits are. Does the loop add anything to the total? Is "
+            "something taken from itself, or is the softmax taken over an axis of size 1?",
+            lambda x, t: 0 * x.sum(),
+            also=(lambda x, t: torch.zeros(()),),
+        ),
+        Mistake(
             "axis-kept",
             "The number is right but keeps an axis of size 1; a loss has no axes.",
             lambda x, t: cross_entropy(x, t)[None],
@@ -218,6 +282,13 @@ EXERCISE = Exercise(
             "The probabilities are averaged first and the logarithm is taken of the mean; "
             "the mean of the logarithms is another number.",
             averaged_before_the_log,
+        ),
+        Mistake(
+            "shift-not-undone",
+            "The largest logit is taken from those in the sum but not from the target's own, so "
+            "the loss is too small by it. Take it from both, or give it back after the "
+            "logarithm.",
+            shift_not_undone,
         ),
         Mistake(
             "softmax-forgotten",
@@ -343,6 +414,26 @@ EXERCISE = Exercise(
             binary,
         ),
         Mistake(
+            "yes-or-no-for-each-class",
+            "Each class gets a yes-or-no loss of its own (a sigmoid and a binary cross-entropy). "
+            "The classes of a row share a probability of 1: one softmax, and the target's term "
+            "alone.",
+            lambda x, t: yes_or_no(x, t).mean(),
+            also=(lambda x, t: yes_or_no(x, t).sum(dim=-1).mean(),),
+        ),
+        Mistake(
+            "one-hot-of-those-present",
+            "The one-hot vectors are only as long as the largest target that occurs, so they do "
+            "not fit as soon as the last class is not there. How many classes are there in all?",
+            one_hot_of_those_present,
+        ),
+        Mistake(
+            "sum-detached",
+            "The numbers are right, but the sum of the exponentials is cut off from the "
+            "gradient, so nothing pushes the wrong classes down.",
+            sum_cut_off,
+        ),
+        Mistake(
             "detached",
             "The numbers are right, but the loss is cut off from the logits, so nothing can "
             "learn from it: keep tensors all the way (no item, tolist, numpy, detach, "
@@ -378,6 +469,16 @@ EXERCISE = Exercise(
             "constant-in-log",
             "A constant is added under the logarithm, which caps the loss.",
             examples=(capped(1e-8), capped(1e-9), capped(1e-12), capped(1e-20)),
+        ),
+        Mistake(
+            "logits-clamped",
+            LOGITS_CLAMPED,
+            examples=(clamped(50.0), clamped(80.0), clamped(20.0)),
+        ),
+        Mistake(
+            "loss-cut-off",
+            "One row's loss is cut off at a limit.",
+            examples=(cut_off(100.0), cut_off(200.0)),
         ),
         Mistake(
             "logits-altered",

@@ -55,6 +55,11 @@ def cosines(a: Tensor, b: Tensor) -> Tensor:
     return (a / a.norm(dim=1, keepdim=True)) @ (b / b.norm(dim=1, keepdim=True)).T
 
 
+def never_reset(a: Tensor, b: Tensor) -> Tensor:
+    """Goes on adding from one pair to the next."""
+    return (a @ b.T).flatten().cumsum(dim=0).view(len(a), len(b))
+
+
 def without_last_feature(a: Tensor, b: Tensor) -> Tensor:
     """A loop over the features that ends one too early."""
     return a[:, :-1] @ b[:, :-1].T
@@ -138,7 +143,8 @@ EXERCISE = Exercise(
         ),
         Mistake(
             "table-transposed",
-            "Rows and columns of the table are exchanged: the first axis belongs to `a`.",
+            "Rows and columns of the table are exchanged: the first axis belongs to `a`. (An "
+            "einsum of torch without an arrow puts its letters into alphabetical order.)",
             lambda a, b: b @ a.T,
         ),
         Mistake(
@@ -193,6 +199,13 @@ EXERCISE = Exercise(
             "flat",
             "The numbers are right but stand in one long row; they should form a table (n, m).",
             lambda a, b: (a @ b.T).flatten(),
+        ),
+        Mistake(
+            "sum-not-reset",
+            "Each entry also holds the sums before it: the sum starts at zero once, not anew for "
+            "every pair of rows.",
+            never_reset,
+            also=(lambda a, b: (a @ b.T).cumsum(dim=1),),
         ),
         Mistake(
             "last-feature-missing",
