@@ -113,6 +113,73 @@ def squeezed(run, inputs):
     return gradient.squeeze().norm(dim=-1).mean(dim=0).flip(0)
 
 
+class Measure:
+    def __call__(self, run, inputs):
+        x = torch.nn.Parameter(inputs.detach().clone())
+        run(x)[:, -1].sum().backward()
+        return x.grad.norm(dim=2).mean(dim=0).flipud()
+
+
+def by_vjp(run, inputs):
+    outputs, back = torch.func.vjp(run, inputs)
+    of_the_last = torch.zeros_like(outputs)
+    of_the_last[:, -1] = 1
+    return torch.linalg.norm(back(of_the_last)[0], dim=2).mean(0).flip((0,))
+
+
+def feature_by_feature(run, inputs):
+    x = inputs.detach().clone().requires_grad_()
+    last = run(x)[:, -1].sum(dim=0)
+    found = [torch.autograd.grad(one, x, retain_graph=True)[0] for one in last]
+    return sum(found).norm(dim=-1).mean(dim=0).flip(0)
+
+
+def in_float64(run, inputs):
+    x = inputs.detach().double().requires_grad_()
+    (gradient,) = torch.autograd.grad(run(x)[:, -1].sum(), x)
+    return gradient.norm(dim=-1).mean(dim=0).flip(0).to(inputs.dtype)
+
+
+def gradient_of(run, inputs, number):
+    x = inputs.detach().clone().requires_grad_()
+    return torch.autograd.grad(number(run(x)), x)[0]
+
+
+def last_feature_of_all_outputs(run, inputs):
+    gradient = gradient_of(run, inputs, lambda outputs: outputs[..., -1].sum())
+    return gradient.norm(dim=-1).mean(dim=0).flip(0)
+
+
+def sorted_by_size(run, inputs):
+    gradient = gradient_of(run, inputs, lambda outputs: outputs[:, -1].sum())
+    return gradient.norm(dim=-1).mean(dim=0).sort(descending=True).values
+
+
+def each_output_by_itself(run, inputs):
+    found = []
+    for k in range(inputs.shape[1]):
+        gradient = gradient_of(run, inputs, lambda outputs, k=k: outputs[:, k].sum())
+        found.append(gradient[:, 0].norm(dim=-1).mean())
+    return torch.stack(found)
+
+
+def at_the_mean_input(run, inputs):
+    mean = inputs.mean(dim=0, keepdim=True)
+    return gradient_of(run, mean, lambda outputs: outputs[:, -1].sum()).norm(dim=-1)[0].flip(0)
+
+
+def by_steps_for_each_feature(run, inputs):
+    base, found = run(inputs)[:, -1].sum(-1), []
+    for k in range(inputs.shape[1]):
+        slopes = []
+        for d in range(inputs.shape[2]):
+            nudged = inputs.clone()
+            nudged[:, -1 - k, d] += 1e-3
+            slopes.append((run(nudged)[:, -1].sum(-1) - base) / 1e-3)
+        found.append(torch.stack(slopes).norm(dim=0).mean())
+    return torch.stack(found)
+
+
 RIGHT = {
     "gradient_by_distance": [
         by_backward,
@@ -122,6 +189,10 @@ RIGHT = {
         by_jacobian,
         by_func,
         distance_by_distance,
+        Measure(),
+        by_vjp,
+        feature_by_feature,
+        in_float64,
     ]
 }
 WRONG = {
@@ -136,5 +207,10 @@ WRONG = {
         (forgotten_return, None, "return"),
         (steps_with_three_positions, None, "IndexError"),
         (squeezed, None, "shape ()"),
+        (last_feature_of_all_outputs, "feature-for-position", "time is axis 1"),
+        (sorted_by_size, None, "read from its end"),
+        (each_output_by_itself, None, "only the last distance"),
+        (at_the_mean_input, None, "each sequence has a gradient"),
+        (by_steps_for_each_feature, None),
     ]
 }

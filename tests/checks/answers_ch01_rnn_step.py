@@ -108,6 +108,56 @@ def adds_into_the_state(x, h, W_x, W_h, b):
     return torch.tanh(h @ W_h)
 
 
+class Step:
+    def __call__(self, x, h, W_x, W_h, b):
+        return torch.nn.Tanh()(torch.add(torch.matmul(x, W_x), torch.matmul(h, W_h)).add(b))
+
+
+def bias_as_a_weight_of_one(x, h, W_x, W_h, b):
+    joined = torch.cat([x, h, torch.ones_like(x[:, :1])], dim=1)
+    return torch.tanh(joined @ torch.cat([W_x, W_h, b[None]]))
+
+
+def by_expm1(x, h, W_x, W_h, b):
+    z = x @ W_x + h @ W_h + b
+    e = torch.expm1(-2 * z.abs())
+    return -torch.sign(z) * e / (e + 2)
+
+
+def by_vmap(x, h, W_x, W_h, b):
+    return torch.vmap(lambda u, v: torch.tanh(W_x.T @ u + W_h.T @ v + b))(x, h)
+
+
+def by_one_exponential(x, h, W_x, W_h, b):
+    z = x @ W_x + h @ W_h + b
+    return (torch.exp(2 * z) - 1) / (torch.exp(2 * z) + 1)
+
+
+def nan_replaced(x, h, W_x, W_h, b):
+    z = x @ W_x + h @ W_h + b
+    return ((z.exp() - (-z).exp()) / (z.exp() + (-z).exp())).nan_to_num()
+
+
+def half_as_steep(x, h, W_x, W_h, b):
+    return 2 * torch.sigmoid(x @ W_x + h @ W_h + b) - 1
+
+
+def cut_where_tanh_is_flat(x, h, W_x, W_h, b):
+    return torch.tanh((x @ W_x + h @ W_h + b).clamp(-5, 5))
+
+
+def first_bias_for_all(x, h, W_x, W_h, b):
+    return torch.tanh(x @ W_x + h @ W_h + b[0])
+
+
+def squeezed(x, h, W_x, W_h, b):
+    return torch.tanh(x @ W_x + h @ W_h + b).squeeze()
+
+
+def weights_by_data(x, h, W_x, W_h, b):
+    return torch.tanh(x @ W_x.data + h @ W_h.data + b.data)
+
+
 RIGHT = {
     "rnn_step": [
         glued_together,
@@ -117,6 +167,10 @@ RIGHT = {
         in_float64,
         by_loops,
         addmm,
+        Step(),
+        bias_as_a_weight_of_one,
+        by_expm1,
+        by_vmap,
     ]
 }
 WRONG = {
@@ -135,5 +189,12 @@ WRONG = {
         (softsign, None, "tanh(x W_x)"),
         (mean_over_the_batch, None, "h"),
         (adds_into_the_state, None, "in place"),
+        (by_one_exponential, "tanh-overflow", "infinite"),
+        (nan_replaced, "tanh-overflow"),
+        (half_as_steep, "stretched-sigmoid", "steep"),
+        (cut_where_tanh_is_flat, None),
+        (first_bias_for_all, None, "only the first feature"),
+        (squeezed, None, "axes of size 1"),
+        (weights_by_data, None, "gradient of W_x"),
     ]
 }

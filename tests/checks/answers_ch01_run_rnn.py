@@ -1,5 +1,7 @@
 """Answers to exercise 1.2 that the check has to judge right: correct variants and wrong ones."""
 
+from itertools import accumulate
+
 import torch
 from einops import rearrange
 
@@ -173,6 +175,70 @@ def first_h0_for_all(inputs, h0, W_x, W_h, b):
     return by_index(inputs, h0[:1].expand_as(h0), W_x, W_h, b)
 
 
+class Runner:
+    def __call__(self, inputs, h0, W_x, W_h, b):
+        self.h, states = h0, []
+        for x in rearrange(inputs, "b n d -> n b d"):
+            self.h = rnn_step(x, self.h, W_x, W_h, b)
+            states.append(self.h)
+        return torch.stack(states, dim=-2)
+
+
+def by_accumulate(inputs, h0, W_x, W_h, b):
+    def step(h, x):
+        return rnn_step(x, h, W_x, W_h, b)
+
+    return torch.stack([*accumulate(inputs.unbind(1), step, initial=h0)][1:], dim=1)
+
+
+def kept_by_time_in_a_dict(inputs, h0, W_x, W_h, b):
+    states = {-1: h0}
+    for t in range(inputs.size(1)):
+        states[t] = torch.tanh(inputs[:, t] @ W_x + states[t - 1] @ W_h + b)
+    return torch.stack([states[t] for t in range(inputs.size(1))], dim=1)
+
+
+def growing(inputs, h0, W_x, W_h, b):
+    states = h0[:, None]
+    for t in range(inputs.shape[1]):
+        new = torch.tanh(inputs[:, t : t + 1] @ W_x + states[:, -1:] @ W_h + b)
+        states = torch.cat((states, new), dim=1)
+    return states[:, 1:]
+
+
+def read_back_from_a_table(inputs, h0, W_x, W_h, b):
+    states = torch.zeros(inputs.shape[0], inputs.shape[1], h0.shape[1], dtype=inputs.dtype)
+    for t in range(inputs.shape[1]):
+        h = h0 if t == 0 else states[:, t - 1]
+        states[:, t] = torch.tanh(inputs[:, t] @ W_x + h @ W_h + b)
+    return states
+
+
+def all_positions_at_once(inputs, h0, W_x, W_h, b):
+    return torch.tanh(inputs @ W_x + (h0 @ W_h)[:, None] + b)
+
+
+def wrapped_around_to_zeros(inputs, h0, W_x, W_h, b):
+    states = torch.zeros(inputs.shape[0], inputs.shape[1], h0.shape[1], dtype=inputs.dtype)
+    for t in range(inputs.shape[1]):
+        states[:, t] = rnn_step(inputs[:, t], states[:, t - 1].clone(), W_x, W_h, b)
+    return states
+
+
+def cut_every_second_step(inputs, h0, W_x, W_h, b):
+    h, states = h0, []
+    for t, x in enumerate(inputs.unbind(1)):
+        h = rnn_step(x, h.detach() if t and t % 2 == 0 else h, W_x, W_h, b)
+        states.append(h)
+    return torch.stack(states, dim=1)
+
+
+def kept_from_call_to_call(inputs, h0, W_x, W_h, b, memory={}):  # noqa: B006
+    states = by_index(inputs, memory.get(h0.shape, h0), W_x, W_h, b)
+    memory[h0.shape] = states[:, -1].detach()
+    return states
+
+
 RIGHT = {
     "run_rnn": [
         by_index,
@@ -182,6 +248,10 @@ RIGHT = {
         recursive,
         time_first_then_turned,
         in_float64,
+        Runner(),
+        by_accumulate,
+        kept_by_time_in_a_dict,
+        growing,
     ]
 }
 WRONG = {
@@ -202,5 +272,10 @@ WRONG = {
         (three_steps_at_most, None, "IndexError"),
         (mean_input, None, "the state that the one before"),
         (first_h0_for_all, None, "batch entry"),
+        (read_back_from_a_table, "table-read-back", "variable of its own"),
+        (all_positions_at_once, "every-step-from-h0", "remembered"),
+        (wrapped_around_to_zeros, "h0-ignored", "zeros"),
+        (cut_every_second_step, None, "gradient"),
+        (kept_from_call_to_call, None),
     ]
 }

@@ -100,6 +100,12 @@ MISTAKES = (
         of(lambda outputs: outputs[-1].sum()),
     ),
     Mistake(
+        "feature-for-position",
+        "`[..., -1]` takes the last feature of all outputs. The last output with all its features "
+        "is asked for: time is axis 1.",
+        of(lambda outputs: outputs[..., -1].sum()),
+    ),
+    Mistake(
         "all-outputs",
         "All outputs are differentiated together. An input then also counts for the outputs at "
         "its own place and before the end; only the last one is asked for.",

@@ -74,8 +74,8 @@ def draw_large(rng: Generator) -> Iterator[tuple]:
     """Sums far beyond where exp overflows: tanh is 1 or -1 there."""
     W_x = torch.tensor([[100.0, -100.0]])
     yield torch.ones(1, 1), torch.zeros(1, 2), W_x, torch.zeros(2, 2), torch.zeros(2)
-    x, h, W_x, W_h, b = drawn(rng, 3, 5, 4)
-    yield 200 * x, h, W_x, W_h, b
+    x, h, W_x, W_h, b = (tensor.double() for tensor in drawn(rng, 3, 5, 4))
+    yield 200 * x, h, W_x, W_h, b  # in float64 a sum that was cut at 5 shows, too
 
 
 def draw_to_train(rng: Generator) -> Iterator[tuple]:
@@ -122,6 +122,11 @@ def by_exponentials(z: Tensor) -> Tensor:
     return (z.exp() - (-z).exp()) / (z.exp() + (-z).exp())
 
 
+def by_one_exponential(z: Tensor) -> Tensor:
+    """The same formula, with both parts multiplied by exp(z)."""
+    return ((2 * z).exp() - 1) / ((2 * z).exp() + 1)
+
+
 def overwrite(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
     """Writes the new state into the caller's old one."""
     new = step(x, h, W_x, W_h, b)
@@ -145,6 +150,12 @@ MISTAKES = (
         squashed(torch.sigmoid),
     ),
     Mistake(
+        "stretched-sigmoid",
+        "A sigmoid, stretched to values from -1 to 1, is only half as steep as tanh: tanh(z) is "
+        "2 σ(2z) - 1.",
+        squashed(lambda z: 2 * torch.sigmoid(z) - 1),
+    ),
+    Mistake(
         "relu",
         "Negative sums become 0: this is a ReLU. The step asks for tanh.",
         squashed(torch.relu),
@@ -159,6 +170,11 @@ MISTAKES = (
         "exp of a large number is infinite, and infinite over infinite is NaN: this formula "
         "for tanh holds for small sums only.",
         squashed(by_exponentials),
+        also=(
+            squashed(by_one_exponential),
+            squashed(lambda z: by_exponentials(z).nan_to_num()),
+            squashed(lambda z: by_one_exponential(z).nan_to_num()),
+        ),
     ),
     Mistake("no-bias", "The bias b is forgotten.", added(lambda x, h, b: x + h)),
     Mistake(

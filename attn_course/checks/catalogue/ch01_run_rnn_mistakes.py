@@ -77,6 +77,16 @@ def sequences_for_steps(**joints: Any) -> Answer:
     return read_by(lambda inputs: inputs.unbind(dim=0), **joints)
 
 
+def read_back_from_the_table(
+    inputs: Tensor, h0: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor
+) -> Tensor:
+    """Writes the states into one table, and takes each step's old state from there."""
+    table = inputs.new_zeros(*inputs.shape[:2], h0.shape[-1])
+    for t, x in enumerate(inputs.unbind(dim=1)):
+        table[:, t] = rnn_step(x, table[:, t - 1] if t else h0, W_x, W_h, b)
+    return table
+
+
 MISTAKES = (
     Mistake(
         "last-state-only",
@@ -268,6 +278,14 @@ MISTAKES = (
         "gradient-cut-at-h0",
         "The values are right, but h0 is detached: no gradient reaches it.",
         partial(run, start=torch.detach),
+    ),
+    Mistake(
+        "table-read-back",
+        "The values are right, but each step reads its old state from the table that the later "
+        "steps write into, and the backward pass finds it altered. Keep the state in a variable "
+        "of its own, or the states in a list.",
+        read_back_from_the_table,
+        error="has been modified by an inplace operation",
     ),
     Mistake(
         "gradient-cut",
