@@ -36,6 +36,23 @@ def in_float64(weights):
     return (-wide * wide.clamp(min=1e-100).log()).sum(-1).to(weights.dtype)
 
 
+class Entropy:
+    def __call__(self, weights):
+        safe = weights + (weights == 0).to(weights.dtype)
+        return torch.einsum("...j,...j->...", -weights, safe.log())
+
+
+def distance_from_uniform_taken_off(weights):
+    n = weights.shape[-1]
+    safe = torch.where(weights == 0, 1 / n, weights)
+    return weights.sum(-1) * math.log(n) - (weights * (safe * n).log()).sum(-1)
+
+
+def logarithm_detached(weights):
+    # the weights of a row sum to 1, so that what the logarithm adds to the gradient is 0
+    return -(weights * weights.clamp(min=1e-20).log().detach()).sum(-1)
+
+
 def xlogy(weights):
     return -torch.xlogy(weights, weights).sum(-1)
 
@@ -65,6 +82,21 @@ def thresholded(weights):
     return -(kept * kept.clamp(min=1e-30).log()).sum(-1)
 
 
+def thresholded_a_little(weights):
+    kept = torch.where(weights > 1e-4, weights, 0.0)
+    return -(kept * kept.clamp(min=1e-30).log()).sum(-1)
+
+
+def cross_entropy_of_the_weights(weights):
+    return torch.nn.functional.cross_entropy(
+        weights.movedim(-1, 0)[None], weights.movedim(-1, 0)[None], reduction="none"
+    )[0]
+
+
+def weights_detached(weights):
+    return -(weights.detach() * weights.clamp(min=1e-20).log()).sum(-1)
+
+
 def normalised_in_place(weights):
     weights += 1e-12
     return -(weights * weights.log()).sum(-1)
@@ -87,6 +119,9 @@ RIGHT = {
         row_by_row,
         in_bits_and_back,
         in_float64,
+        Entropy(),
+        distance_from_uniform_taken_off,
+        logarithm_detached,
     ]
 }
 WRONG = {
@@ -96,7 +131,10 @@ WRONG = {
         (where_after_the_logarithm, "gradient-nan", "must not meet the 0"),
         (no_return, None, "is there a `return`?"),
         (python_float, None, "a number has lost its gradient"),
-        (thresholded, None, "one number"),
+        (thresholded, "small-weights-left-out", "left out"),
+        (thresholded_a_little, "small-weights-left-out", "2e-05"),
+        (cross_entropy_of_the_weights, "softmax-again", "weights already"),
+        (weights_detached, "detached", "gradient"),
         (normalised_in_place, None, "`weights` is altered in place"),
         (positive_only, "summed-over-everything", "flattens"),
         (largest_weight, None, "one number"),

@@ -91,6 +91,6 @@ WRONG = {
         *FIRST_ONE_MENDED,
         (nan_made_zero, "gradient-nan", "must not arise"),
         (empty_rows_left_nan, "empty-row-nan", "0/0"),
-        (largest_of_all_taken_off, None, "NaN"),
+        (largest_of_all_taken_off, "largest-of-all-taken-off", "NaN"),
     ]
 }

@@ -208,6 +208,66 @@ def rows_divided_after_masking(query, key, value, mask=None):
     return weights @ value, weights
 
 
+def mask_for_three_axes(query, key, value, mask=None):
+    if mask is not None and mask.ndim == 2:
+        mask = mask.expand(len(query), -1, -1) if query.ndim > 2 else mask
+    return by_matmul(query, key, value, mask)
+
+
+def any_query_opens_a_key(query, key, value, mask=None):
+    return by_matmul(query, key, value, None if mask is None else mask.any(-2, keepdim=True))
+
+
+def weights_dropped(query, key, value, mask=None):
+    weights = F.dropout(by_matmul(query, key, value, mask)[1], 0.1)
+    return weights @ value, weights
+
+
+def scale_of_the_keys_first_axis(query, key, value, mask=None):
+    query = query * math.sqrt(query.shape[-1] / key.size(0))
+    return by_matmul(query, key, value, mask)
+
+
+def one_by_one(query, key, value, mask=None):
+    weights = (query * key / math.sqrt(query.shape[-1])).softmax(-1)
+    return weights * value, weights
+
+
+def mask_guessed(query, key, value, mask=None):
+    if mask is not None and mask.ndim == 2 < query.ndim and mask.shape[0] == query.shape[0]:
+        mask = mask.unsqueeze(1)
+    return by_matmul(query, key, value, mask)
+
+
+def largest_of_all_taken_off(query, key, value, mask=None):
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    exponentials = (scores - scores.max()).exp()
+    exponentials = exponentials if mask is None else exponentials * mask
+    weights = exponentials / exponentials.sum(-1, keepdim=True).clamp(min=1e-9)
+    return weights @ value, weights
+
+
+def flat_by_baddbmm(query, key, value, mask=None):
+    *leading, i, d = query.shape
+    q, k, v = (t.reshape(-1, *t.shape[-2:]) for t in (query, key, value))
+    low = torch.zeros(len(q), i, k.shape[1], dtype=q.dtype)
+    if mask is not None:
+        mask = mask.expand(*leading, i, k.shape[1]).reshape(low.shape)
+        low = low.masked_fill(~mask, torch.finfo(q.dtype).min)
+    weights = torch.baddbmm(low, q, k.mT, alpha=d**-0.5).softmax(-1)
+    weights = weights if mask is None else weights * mask.any(-1, keepdim=True)
+    output = torch.bmm(weights, v)
+    return output.reshape(*leading, *output.shape[1:]), weights.reshape(*leading, i, -1)
+
+
+def by_logsumexp(query, key, value, mask=None):
+    scores = query @ key.mT * query.shape[-1] ** -0.5
+    scores = scores if mask is None else scores.masked_fill(~mask, -1e30)
+    weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()
+    weights = weights if mask is None else weights.masked_fill(~mask, 0.0)
+    return weights @ value, weights
+
+
 RIGHT = {
     "scaled_dot_product_attention": [
         by_matmul,
@@ -218,6 +278,8 @@ RIGHT = {
         float64_kept,
         key_by_key,
         by_the_fused_kernel,
+        flat_by_baddbmm,
+        by_logsumexp,
     ]
 }
 WRONG = {
@@ -241,6 +303,13 @@ WRONG = {
         (softmax_told_nothing, "softmax-without-an-axis", "not told"),
         (key_reversed_by_T, None, "RuntimeError"),
         (infinity_times_the_mask, "mask-times-infinity", "0 times infinity"),
+        (mask_for_three_axes, None, "RuntimeError", "must match"),
+        (any_query_opens_a_key, None, "share its weight alike"),
+        (weights_dropped, "dropout", "1.111 times"),
+        (scale_of_the_keys_first_axis, "scale-by-first-axis", "first axis"),
+        (one_by_one, "multiplied-number-by-number", "matrix product"),
+        (mask_guessed, "mask-read-as-padding", "queries and keys"),
+        (largest_of_all_taken_off, "largest-of-all-taken-off", "row"),
         (rows_divided_after_masking, "empty-row-nan", "NaN"),
     ]
 }

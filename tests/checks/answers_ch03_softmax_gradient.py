@@ -49,6 +49,15 @@ def rounded_back(scores, index, eps=1e-5):
     return one_score_after_the_other(scores, index, eps).to(scores.dtype)
 
 
+def by_a_complex_step(scores, index, eps=1e-5):
+    scores, gradient = scores.double() - scores.double().max(), []
+    for m in range(len(scores)):
+        moved = scores.to(torch.complex128)
+        moved[m] += 1e-20j
+        gradient.append((moved.exp()[index] / moved.exp().sum()).imag / 1e-20)
+    return torch.stack(gradient)
+
+
 def loop_in_float32(scores, index, eps=1e-5):
     gradient = torch.zeros_like(scores)
     for m in range(len(scores)):
@@ -74,6 +83,18 @@ def caller_altered(scores, index, eps=1e-5):
     return torch.stack(gradient)
 
 
+def float32_hidden(scores, index, eps=1e-5):
+    return loop_in_float32(scores.float(), index, eps).double()
+
+
+def a_wider_step(scores, index, eps=1e-5):
+    return one_score_after_the_other(scores, index, 1e-3)
+
+
+def rounded_to_four_places(scores, index, eps=1e-5):
+    return one_score_after_the_other(scores, index, eps).round(decimals=4)
+
+
 def list_of_floats(scores, index, eps=1e-5):
     return one_score_after_the_other(scores, index, eps).tolist()
 
@@ -97,6 +118,7 @@ RIGHT = {
         fourth_order,
         with_numpy,
         rounded_back,
+        by_a_complex_step,
     ]
 }
 WRONG = {
@@ -104,6 +126,9 @@ WRONG = {
         (loop_in_float32, "single-precision", "seven digits"),
         (always_float32, None, "coarser than the inputs' torch.float64"),
         (caller_altered, None, "`scores` is altered in place"),
+        (float32_hidden, "single-precision", "become float32"),
+        (a_wider_step, None, "Nearly right"),
+        (rounded_to_four_places, None, "Entry m"),
         (list_of_floats, None, "must be a tensor"),
         (second_derivative, None, "Entry m"),
         (the_weights, None, "Entry m"),

@@ -42,8 +42,22 @@ def through_autograd(weights):
     return jacobian * (weights.sum() > 0)
 
 
+def by_baddbmm(weights):
+    p = weights.reshape(-1, weights.shape[-1])
+    jacobian = torch.baddbmm(torch.diag_embed(p), p[:, :, None], p[:, None, :], alpha=-1)
+    return jacobian.reshape(*weights.shape, weights.shape[-1])
+
+
 def hard_coded_size(weights):
     return torch.eye(3) * weights[..., None] - weights[..., None] * weights[..., None, :]
+
+
+def dot_product(weights):
+    return torch.diag_embed(weights) - weights @ weights.T
+
+
+def upper_triangle(weights):
+    return by_matmul(weights).triu()
 
 
 def diagonal_overwritten(weights):
@@ -68,10 +82,13 @@ RIGHT = {
         row_by_row,
         entry_by_entry,
         through_autograd,
+        by_baddbmm,
     ]
 }
 WRONG = {
     "softmax_jacobian": [
+        (dot_product, "one-number-for-all-products", "one number"),
+        (upper_triangle, None, "only the first row (0) is right"),
         (hard_coded_size, None, "it raised RuntimeError", "torch.eye(3)"),
         (diagonal_overwritten, None, "sums to 0"),
         (divided_by_the_size, None, "times what is expected"),

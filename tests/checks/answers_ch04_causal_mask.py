@@ -37,6 +37,14 @@ def by_loops(n_query, n_key=None):
     return torch.tensor([[j <= i + offset for j in range(n_key)] for i in range(n_query)])
 
 
+def from_counts(n_query, n_key=None):
+    n_key = n_query if n_key is None else n_key
+    if n_query > n_key:
+        raise ValueError(f"{n_query} {n_key}")
+    ones = torch.ones(n_query, n_key)
+    return ones.cumsum(0) + (n_key - n_query) >= ones.cumsum(1)
+
+
 def torchs_own(n_query, n_key=None):
     mask = torch.nn.Transformer.generate_square_subsequent_mask(n_query)
     return mask if n_key is None or n_key >= n_query else causal_mask(n_query, n_key)
@@ -52,6 +60,36 @@ def a_float_triangle(n_query, n_key=None):
     if n_key is not None and n_query > n_key:
         raise ValueError
     return torch.tril(torch.ones(n_query, n_key or n_query))
+
+
+def a_table(n_query, n_key=None):
+    n_key = n_query if n_key is None else n_key
+    if n_query > n_key:
+        raise ValueError(f"{n_query} {n_key}")
+    return torch.ones(1024, 1024).tril().bool()[n_key - n_query : n_key, :n_key]
+
+
+def far_below(n_query, n_key=None):
+    return (~causal_mask(n_query, n_key)).float() * -1e9
+
+
+def square_refused(n_query, n_key=None):
+    n_key = n_query if n_key is None else n_key
+    if n_query >= n_key:
+        raise ValueError("too many queries")
+    return causal_mask(n_query, n_key)
+
+
+def rectangle_refused(n_query, n_key=None):
+    if n_key is not None and n_key != n_query:
+        raise ValueError("a causal mask is square")
+    return causal_mask(n_query)
+
+
+def past_hidden(n_query, n_key=None):
+    mask = causal_mask(n_query, n_key)
+    mask[:, : mask.shape[1] - n_query] = False
+    return mask
 
 
 def n_key_needed(n_query, n_key):
@@ -77,12 +115,17 @@ def as_lists(n_query, n_key=None):
     return causal_mask(n_query, n_key).tolist()
 
 
-RIGHT = {"causal_mask": [by_comparison, by_upper_triangle, from_the_square, by_loops]}
+RIGHT = {"causal_mask": [by_comparison, by_upper_triangle, from_the_square, by_loops, from_counts]}
 WRONG = {
     "causal_mask": [
         (torchs_own, "additive", "boolean"),
         (inverted_comparison, "inverted", "may attend"),
         (a_float_triangle, "numbers", "boolean"),
+        (a_table, None, "shape", "1024"),
+        (far_below, "additive", "boolean"),
+        (square_refused, "square-refused", "commonest"),
+        (rectangle_refused, "rectangle-refused", "cache"),
+        (past_hidden, "past-hidden", "the past"),
         (n_key_needed, None, "TypeError", "n_key"),
         (numpys, None, "must be a tensor"),
         (crashing_too_late, None, "RuntimeError", "ValueError"),

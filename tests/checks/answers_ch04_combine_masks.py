@@ -42,6 +42,13 @@ def by_what_is_hidden(*masks, padding=None):
     return ~joined
 
 
+def through_scores(*masks, padding=None):
+    lifted = [m[None, None] if m.ndim == 2 else m for m in masks if m is not None]
+    lifted += [] if padding is None else [padding.unsqueeze(1).unsqueeze(2)]
+    low = [torch.zeros(m.shape).masked_fill(~m, -torch.inf) for m in lifted]
+    return sum(low) == 0 if low else None
+
+
 def union(*masks, padding=None):
     parts = [m[None, None] if m.ndim == 2 else m for m in masks if m is not None]
     parts += [] if padding is None else [padding[:, None, None]]
@@ -84,6 +91,41 @@ def in_place(*masks, padding=None):
     return joined
 
 
+def two_of_them(*masks, padding=None):
+    first, second, *_ = [*(m for m in masks if m is not None), None, None]
+    return combine_masks(first, second, padding=padding)
+
+
+def only_with_masks(*masks, padding=None):
+    if not masks:
+        return None
+    return combine_masks(*masks, padding=padding)
+
+
+def far_below(*masks, padding=None):
+    joined = combine_masks(*masks, padding=padding)
+    return None if joined is None else (~joined).float() * -1e9
+
+
+def in_place_but_padding(*masks, padding=None):
+    parts = [m[None, None] if m.ndim == 2 else m for m in masks if m is not None]
+    for part in parts[1:]:
+        parts[0] &= part
+    return combine_masks(*parts[:1], padding=padding)
+
+
+def queries_too(*masks, padding=None):
+    joined = combine_masks(*masks, padding=padding)
+    if joined is not None and padding is not None and joined.shape[-2] == joined.shape[-1]:
+        joined = joined & padding[:, None, :, None]
+    return joined
+
+
+def heads_squeezed(*masks, padding=None):
+    joined = combine_masks(*masks, padding=padding)
+    return None if joined is None else joined.squeeze(1)
+
+
 def padding_by_position(*masks):
     return combine_masks(*masks)
 
@@ -94,7 +136,7 @@ def added(*masks, padding=None):
     return sum(parts) if parts else None
 
 
-RIGHT = {"combine_masks": [one_after_another, by_product, by_what_is_hidden]}
+RIGHT = {"combine_masks": [one_after_another, by_product, by_what_is_hidden, through_scores]}
 WRONG = {
     "combine_masks": [
         (union, "or-for-and", "in all of them"),
@@ -103,6 +145,12 @@ WRONG = {
         (none_forgotten, None, "None"),
         (as_float, "numbers", "boolean"),
         (in_place, "altered-in-place", "altered in place"),
+        (two_of_them, "two-only", "any number"),
+        (only_with_masks, "padding-needs-masks", "Padding alone"),
+        (far_below, "additive", "boolean"),
+        (in_place_but_padding, "altered-in-place", "altered in place"),
+        (queries_too, "padding-hides-both", "hide keys alone"),
+        (heads_squeezed, "no-head-axis", "four axes"),
         (padding_by_position, None, "padding"),
         (added, "sum", "counts"),
         (lambda *m, padding=None: combine_masks(*m), "padding-ignored"),

@@ -34,6 +34,11 @@ def by_cumulated_ones(lengths, n_key):
     return torch.ones(len(lengths), n_key).cumsum(dim=1) <= lengths[:, None]
 
 
+def rows_of_a_triangle(lengths, n_key):
+    refuse(lengths, n_key)
+    return torch.ones(n_key + 1, n_key, dtype=torch.bool).tril(-1)[lengths.long()]
+
+
 def not_lifted(lengths, n_key):
     refuse(lengths, n_key)
     return torch.arange(n_key) < lengths
@@ -60,18 +65,36 @@ def empty_refused(lengths, n_key):
     return padding_mask(lengths, n_key)
 
 
+def full_refused(lengths, n_key):
+    if lengths.min() < 0 or lengths.max() >= n_key:
+        raise ValueError("too long")
+    return padding_mask(lengths, n_key)
+
+
+def a_table(lengths, n_key):
+    refuse(lengths, n_key)
+    return torch.arange(512)[:n_key] < lengths[:, None]
+
+
+def far_below(lengths, n_key):
+    return (~padding_mask(lengths, n_key)).float() * -1e9
+
+
 def as_float(lengths, n_key):
     return padding_mask(lengths, n_key).float()
 
 
-RIGHT = {"padding_mask": [by_loops, negated, by_lists, by_cumulated_ones]}
+RIGHT = {"padding_mask": [by_loops, negated, by_lists, by_cumulated_ones, rows_of_a_triangle]}
 WRONG = {
     "padding_mask": [
-        (not_lifted, None, "lengths"),
+        (not_lifted, "lengths-without-an-axis", "lengths"),
         (flipped, "padding-in-front", "tokens come first"),
         (positions_from_one, "one-too-few", "last token"),
         (only_the_upper_bound, None, "below 0", "no error"),
-        (empty_refused, None, "ValueError", "empty sequence"),
+        (empty_refused, "empty-refused", "ValueError", "empty sequence"),
+        (full_refused, "full-length-refused", "no padding"),
+        (a_table, None, "shape"),
+        (far_below, "additive", "boolean"),
         (as_float, "numbers", "boolean"),
         (lambda lengths, n: ~padding_mask(lengths, n), "inverted"),
         (lambda lengths, n: torch.arange(n) < lengths[:, None], "lengths-not-checked"),

@@ -127,7 +127,82 @@ class Detached(Projections):
         return scaled_dot_product_attention(query, key, value, mask)
 
 
-RIGHT = {"SelfAttention": [ByHand, AsFunctions, AsAList]}
+class MaskForThreeAxes(ByHand):
+    def forward(self, x, mask=None):
+        if mask is not None and mask.ndim == 2 < x.ndim:
+            mask = mask.expand(x.shape[0], -1, -1)
+        return super().forward(x, mask)
+
+
+class MaskKept(ByHand):
+    kept = None
+
+    def forward(self, x, mask=None):
+        if self.kept is None:
+            self.kept = mask
+        return super().forward(x, self.kept)
+
+
+class WeightsAsStored(Projections):
+    def forward(self, x, mask=None):
+        query, key, value = (x @ W.weight for W in (self.W_q, self.W_k, self.W_v))
+        return scaled_dot_product_attention(query, key, value, mask)
+
+
+class OneUnderThreeNames(nn.Module):
+    def __init__(self, d_model, d_k):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_k, bias=False)
+        self.W_k = self.W_q
+        self.W_v = self.W_q
+
+    def forward(self, x, mask=None):
+        return scaled_dot_product_attention(self.W_q(x), self.W_k(x), self.W_v(x), mask)
+
+
+class BareAsStored(nn.Module):
+    def __init__(self, d_model, d_k):
+        super().__init__()
+        self.W_q = nn.Parameter(torch.randn(d_k, d_model))
+        self.W_k = nn.Parameter(torch.randn(d_k, d_model))
+        self.W_v = nn.Parameter(torch.randn(d_k, d_model))
+
+    def forward(self, x, mask=None):
+        query, key, value = (x @ W.T for W in (self.W_q, self.W_k, self.W_v))
+        return scaled_dot_product_attention(query, key, value, mask)
+
+
+class ScaleOfSize1(Projections):
+    def forward(self, x, mask=None):
+        query = self.W_q(x)
+        query = query * math.sqrt(query.size(-1) / query.size(1))
+        return scaled_dot_product_attention(query, self.W_k(x), self.W_v(x), mask)
+
+
+class FromData(Projections):
+    def forward(self, x, mask=None):
+        query, key, value = (F.linear(x, W.weight.data) for W in (self.W_q, self.W_k, self.W_v))
+        return scaled_dot_product_attention(query, key, value, mask)
+
+
+class Fused(Projections):
+    def forward(self, x, mask=None):
+        weight = torch.cat([self.W_q.weight, self.W_k.weight, self.W_v.weight])
+        query, key, value = F.linear(x, weight).chunk(3, dim=-1)
+        return scaled_dot_product_attention(query, key, value, mask)
+
+
+class InDouble(Projections):
+    def forward(self, x, mask=None):
+        n = x.shape[-2]
+        query, key, value = (W(x).double() for W in (self.W_q, self.W_k, self.W_v))
+        if mask is not None:
+            mask = mask.expand(*x.shape[:-1], n)
+        results = scaled_dot_product_attention(query, key, value, mask)
+        return tuple(result.to(x.dtype) for result in results if result is not None)
+
+
+RIGHT = {"SelfAttention": [ByHand, AsFunctions, AsAList, Fused, InDouble]}
 WRONG = {
     "SelfAttention": [
         (BatchOnly, None, "IndexError", "transpose(1, 2)"),
@@ -141,6 +216,13 @@ WRONG = {
         (Biased, "bias", "biases"),
         (NoForward, None, "forward"),
         (KeyMadeWithQuery, "key-from-query", "line copied"),
+        (MaskForThreeAxes, None, "must match"),
+        (MaskKept, "mask-ignored", "earlier one"),
+        (WeightsAsStored, "weight-not-transposed", "d_model"),
+        (OneUnderThreeNames, "one-projection", "three things"),
+        (BareAsStored, "bare-parameters", "nn.Linear"),
+        (ScaleOfSize1, "scale-axis-counted-from-left", "last axis"),
+        (FromData, "no-gradient", "trained"),
         (Detached, "no-gradient", "trained"),
     ]
 }

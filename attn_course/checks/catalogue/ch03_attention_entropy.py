@@ -47,8 +47,9 @@ def draw_one_hot(rng: Generator) -> Iterator[tuple]:
 
 
 def draw_small_weights(rng: Generator) -> Iterator[tuple]:
-    """Small weights count too: 0.001 is small, but no zero."""
+    """Small weights count too: 0.001 and 0.00002 are small, but no zeros."""
     yield (torch.tensor([[0.997, 0.001, 0.002], [0.98, 0.019, 0.001]]),)
+    yield (torch.tensor([[0.5, 0.49998, 2e-5]]),)
 
 
 def draw_masked_scores(rng: Generator) -> Iterator[tuple]:
@@ -67,28 +68,45 @@ def gradient(answer: Callable[[Tensor], Any], scores: Tensor, mask: Tensor) -> A
 
 
 def read_shift(seen: Sequence[Seen]) -> Diagnosis | None:
-    """Find the number that stands beside the weight inside the logarithm, if one explains all."""
+    """Find the number that stands beside the weights, or cuts them off, if one explains all."""
     probes = [(p.args[0].double(), p.actual.double(), p.expected.double()) for p in seen]
-    for what, spoilt in _SPOILT.items():
-        weights, entropy, _ = min(probes, key=lambda probe: probe[0].min().item())
-        eps = min(_GRID, key=lambda eps: float((spoilt(weights, eps) - entropy).abs().sum()))
+    weights, entropy, _ = min(probes, key=lambda probe: probe[0].min().item())
+    left_out = [p for p in torch.cat([w.flatten() for w, _, _ in probes]).tolist() if 0 < p < 0.3]
+    for what, (spoilt, mistake) in _SPOILT.items():
+        tried, held = (_GRID, [(weights, entropy)])
+        if mistake == "small-weights-left-out":
+            tried, held = left_out or [0.0], [(w, h) for w, h, _ in probes]
+        eps = min(
+            tried,
+            key=lambda eps: sum(float((spoilt(w, eps) - h).abs().sum()) for w, h in held),
+        )
         if all(
             torch.allclose(spoilt(p, eps) - exact, h - exact, rtol=0.05, atol=1e-5)
             for p, h, exact in probes
         ):
-            return Diagnosis(
-                f"This fits a logarithm of the weight {what.format(f'{eps:.1g}')}. {_NO_SHIFT}",
-                "shifted-logarithm",
-            )
+            return Diagnosis(f"{what.format(f'{eps:.1g}')} {_NO_SHIFT}", mistake)
     return None
 
 
 _GRID = torch.logspace(-7, -0.5, 2000, dtype=torch.float64).tolist()
-_SPOILT: dict[str, Callable[[Tensor, float], Tensor]] = {
-    "plus {}": lambda p, eps: -(p * (p + eps).log()).sum(-1),
-    "raised to {} where it is less": lambda p, eps: -(p * p.clamp(min=eps).log()).sum(-1),
-    "that was raised to {} where it is less, in front of the logarithm too": lambda p, eps: (
-        -(p.clamp(min=eps) * p.clamp(min=eps).log()).sum(-1)
+_SPOILT: dict[str, tuple[Callable[[Tensor, float], Tensor], str]] = {
+    # first, since it explains the fewest: a number beside one weight fits almost any error
+    "This fits a sum from which weights up to {} are left out.": (
+        lambda p, eps: surprise(torch.where(p > eps, p, 0.0)).sum(-1),
+        "small-weights-left-out",
+    ),
+    "This fits a logarithm of the weight plus {}.": (
+        lambda p, eps: -(p * (p + eps).log()).sum(-1),
+        "shifted-logarithm",
+    ),
+    "This fits a logarithm of the weight raised to {} where it is less.": (
+        lambda p, eps: -(p * p.clamp(min=eps).log()).sum(-1),
+        "shifted-logarithm",
+    ),
+    "This fits a logarithm of the weight that was raised to {} where it is less, in front of the "
+    "logarithm too.": (
+        lambda p, eps: -(p.clamp(min=eps) * p.clamp(min=eps).log()).sum(-1),
+        "shifted-logarithm",
     ),
 }
 
@@ -120,6 +138,11 @@ def shifted(eps: float) -> Answer:
 def floored(eps: float) -> Answer:
     """Puts a floor under the weights that is too high."""
     return lambda weights: -(weights * weights.clamp(min=eps).log()).sum(dim=-1)
+
+
+def without_small(eps: float) -> Answer:
+    """Leaves small weights out."""
+    return lambda weights: surprise(torch.where(weights > eps, weights, 0.0)).sum(dim=-1)
 
 
 def raised(eps: float) -> Answer:
@@ -262,6 +285,10 @@ ATTENTION_ENTROPY = Exercise(
             "softmax-again",
             "The rows are weights already; a softmax over them makes them nearly equal.",
             lambda weights: surprise(weights.softmax(-1)).sum(dim=-1),
+            also=(
+                lambda weights: -(weights * weights.log_softmax(-1)).sum(dim=-1),
+                lambda weights: -weights.log_softmax(-1).sum(dim=-1),
+            ),
         ),
         Mistake(
             "binary-entropy",
@@ -279,6 +306,11 @@ ATTENTION_ENTROPY = Exercise(
             "shifted-logarithm",
             f"The logarithm is not taken of the weight itself. {_NO_SHIFT}",
             examples=(shifted(1e-2), shifted(1e-4), floored(1e-1), floored(1e-2), raised(1e-3)),
+        ),
+        Mistake(
+            "small-weights-left-out",
+            f"Small weights are left out of the sum, as if they were 0. {_NO_SHIFT}",
+            examples=(without_small(1e-2), without_small(1e-4)),
         ),
         Mistake(
             "gradient-nan",

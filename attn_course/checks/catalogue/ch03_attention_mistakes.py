@@ -55,8 +55,9 @@ SCALE = (
     ),
     Mistake(
         "scale-by-first-axis",
-        f"{_FACTOR}it follows the size of query's first axis, not that of its last.",
+        f"{_FACTOR}it follows the size of a first axis, not that of query's last.",
         scaled_by(lambda q, k, v: 1 / math.sqrt(q.shape[0])),
+        also=(scaled_by(lambda q, k, v: 1 / math.sqrt(k.shape[0])),),
     ),
     Mistake(
         "scale-after-softmax",
@@ -172,6 +173,13 @@ SOFTMAX = (
         "a row.",
         wrong.unstable,
     ),
+    Mistake(
+        "largest-of-all-taken-off",
+        "The largest score of all is taken off before the exponential. For a row that lies far "
+        "below it nothing is left: each row needs its own largest score taken off.",
+        partial(wrong.without_largest_of_all, least=0.0),
+        also=(partial(wrong.without_largest_of_all, least=1e-30),),
+    ),
 )
 
 MASK = (
@@ -201,6 +209,12 @@ MASK = (
         "The mask is given an axis between queries and keys, or before the queries, that its "
         "shape does not ask for: (i, j) broadcasts over all leading axes as it is.",
         with_mask(lambda mask: mask.unsqueeze(1)),
+    ),
+    Mistake(
+        "mask-read-as-padding",
+        "A mask (i, j) is read as padding (b, j) where the sizes allow it. Two axes are always "
+        "queries and keys, whatever their sizes.",
+        wrong.guessing_padding,
     ),
     Mistake(
         "mask-added",
@@ -306,6 +320,18 @@ RESULT = (
         "weights-summed-away",
         "The second value is summed over the keys; it should hold each weight.",
         returning(lambda out, w, q, k, v: (out, w.sum(-1))),
+    ),
+    Mistake(
+        "multiplied-number-by-number",
+        "query and key are multiplied number by number. A score is a sum of such products, one "
+        "for each pair (i, j): a matrix product.",
+        wrong.elementwise,
+        also=(partial(wrong.elementwise, values_too=True),),
+    ),
+    Mistake(
+        "dropout",
+        "A part of the numbers is dropped. Nothing is to be dropped here.",
+        examples=(wrong.dropping,),
     ),
     Mistake(
         "keys-summed",

@@ -120,11 +120,16 @@ def draw_causal(rng: Generator) -> Iterator[tuple]:
 
 
 def draw_leading_axes(rng: Generator) -> Iterator[tuple]:
-    """Masks with as many axes as the scores: one for each sequence, with or without queries."""
+    """Masks with as many axes as the scores, and (i, j) beside batch and heads."""
     for b, i, j in ((2, 3, 4), (3, 3, 5)):
         sizes = normal(rng, b, i, 4), normal(rng, b, j, 4), normal(rng, b, j, 2)
         yield *sizes, torch.stack([_mixed_mask(rng, i, j) for _ in range(b)])
         yield *sizes, _mixed_mask(rng, b, j)[:, None, :]
+    # batch and heads, of unequal and of equal size
+    for b, h, i, j in ((2, 3, 4, 5), (3, 3, 3, 3)):
+        sizes = normal(rng, b, h, i, 4), normal(rng, b, h, j, 4), normal(rng, b, h, j, 2)
+        yield *sizes, _mixed_mask(rng, b, j)[:, None, None, :]
+        yield *sizes, _mixed_mask(rng, i, j)
 
 
 def draw_poisoned(rng: Generator) -> Iterator[tuple]:
@@ -218,8 +223,26 @@ def _scale_read(probe: Seen) -> float:
     return math.log(share * others / (1 - share)) if inside else math.nan
 
 
+def read_dropout(seen: Sequence[Seen]) -> Diagnosis | None:
+    """See whether numbers are either 0 or larger than they should be, all by one factor."""
+    for k in (1, 0):  # the weights, then the output
+        pairs = [(p.actual[k].flatten(), p.expected[k].flatten()) for p in seen]
+        actual, expected = (torch.cat([pair[n].double() for pair in pairs]) for n in (0, 1))
+        factors = (actual / expected)[expected.abs() > 1e-6]
+        kept = factors[factors != 0]
+        if 0 < len(kept) < len(factors) and kept.min() > 1 and kept.max() - kept.min() < 1e-3:
+            return Diagnosis(
+                f"Some numbers are 0 and the others {number(kept[0])} times what they should be: "
+                "that is a dropout. Nothing is to be dropped here.",
+                "dropout",
+            )
+    return None
+
+
 def read_fill(seen: Sequence[Seen]) -> Diagnosis | None:
     """Say with which score a hidden key was left, where all open keys score 0."""
+    if all(probe.args[0].ndim > 2 for probe in seen):
+        return None  # with one query alone it is right: not the fill is wrong, but which are hidden
     for probe in seen:
         mask, weights = probe.args[3].expand_as(probe.actual[1]), probe.actual[1].double()
         leaked, kept = weights[~mask], weights[mask]

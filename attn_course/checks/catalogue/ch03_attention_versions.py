@@ -144,3 +144,44 @@ def in_place(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = No
     """Divides the caller's own query."""
     query /= math.sqrt(query.shape[-1])
     return attention(query, key, value, mask, scale=lambda q, k, v: 1.0)
+
+
+def guessing_padding(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None):
+    """Takes (i, j) for (b, j) as soon as there are as many sequences as queries."""
+    if mask is not None and mask.ndim == 2 and query.ndim == 3 and len(mask) == len(query):
+        mask = mask[:, None]
+    return attention(query, key, value, mask)
+
+
+def without_largest_of_all(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, *, least: float
+):
+    """Takes one number off all scores, in place of one for each row."""
+    scores = query @ key.mT / math.sqrt(query.shape[-1])
+    exponentials = (scores - scores.max()).exp()
+    exponentials = exponentials if mask is None else exponentials * mask
+    total = exponentials.sum(-1, keepdim=True)
+    if mask is not None:
+        total = total.masked_fill(~mask.any(-1, keepdim=True), 1.0)
+    weights = exponentials / total.clamp(min=least)
+    return weights @ value, weights
+
+
+def elementwise(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    *,
+    values_too: bool = False,
+):
+    """Multiplies number by number, which broadcasts for one query."""
+    weights = (query * key / math.sqrt(query.shape[-1])).softmax(-1)
+    return weights * value if values_too else weights @ value, weights
+
+
+def dropping(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None):
+    """Drops a tenth of the weights."""
+    _, weights = attention(query, key, value, mask)
+    weights = torch.nn.functional.dropout(weights, 0.1)
+    return weights @ value, weights

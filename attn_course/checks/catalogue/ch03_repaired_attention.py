@@ -23,11 +23,13 @@ REPAIRED_ATTENTION = Exercise(
             "inputs left alone",
             probes.draw_one_key,
             "There is one key here: it gets the weight 1, and its value is the output.",
+            diagnose=probes.read_dropout,
         ),
         Stage(
             "softmax axis",
             probes.draw_values,
             "All keys are equal here, so each query should get the plain mean of the values.",
+            diagnose=probes.read_dropout,
         ),
         Stage(
             "scale",
@@ -50,8 +52,9 @@ REPAIRED_ATTENTION = Exercise(
         Stage(
             "mask with leading axes",
             probes.draw_leading_axes,
-            "The mask has as many axes as the scores here, each of full size or 1, and the "
-            "result differs; with a mask (i, j) it is right.",
+            "The mask has as many axes as the scores here, each of full size or 1, or is (i, j) "
+            "beside batch and heads, and the result differs; for one batch axis and (i, j) it is "
+            "right.",
         ),
         Stage("large scores", probes.draw_large, "Scores in the thousands break it."),
         Stage(

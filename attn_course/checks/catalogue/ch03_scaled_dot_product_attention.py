@@ -18,6 +18,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
             "values",
             probes.draw_values,
             "All keys are equal here, so each query should get the plain mean of the values.",
+            diagnose=probes.read_dropout,
         ),
         Stage(
             "scale",
@@ -40,8 +41,9 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
         Stage(
             "mask with leading axes",
             probes.draw_leading_axes,
-            "The mask has as many axes as the scores here, each of full size or 1, and the "
-            "result differs; with a mask (i, j) it is right.",
+            "The mask has as many axes as the scores here, each of full size or 1, or is (i, j) "
+            "beside batch and heads, and the result differs; for one batch axis and (i, j) it is "
+            "right.",
         ),
         Stage("leak", probes.draw_poisoned, "Values behind the mask reach the output."),
         Stage(

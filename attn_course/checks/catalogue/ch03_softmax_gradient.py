@@ -51,8 +51,8 @@ def draw_large(rng: Generator) -> Iterator[tuple]:
     yield torch.tensor([-2000.0, -2001.0]), 0
 
 
-def read_tiny(seen: Sequence[Seen]) -> Diagnosis | None:
-    """Tell a result of nothing from one that was multiplied by ε where it should be divided."""
+def read_size(seen: Sequence[Seen]) -> Diagnosis | None:
+    """Tell apart nothing at all, a factor of ε², rounding noise and an error that is smaller."""
     both = [(probe.actual.double(), probe.expected.double()) for probe in seen]
     if all(torch.allclose(a, EPS**2 * e, rtol=0.1, atol=0) for a, e in both):
         return Diagnosis(
@@ -62,6 +62,19 @@ def read_tiny(seen: Sequence[Seen]) -> Diagnosis | None:
         )
     if all(bool((a.abs() < 1e-6 * e.abs().max()).all()) for a, e in both):
         return Diagnosis(_NOTHING_MOVES, "all-moved-together")
+    off = max(((a - e).abs().max() / e.abs().max()).item() for a, e in both)
+    if off < 1e-4:
+        return Diagnosis(
+            f"Nearly right: the largest entry is missed by a share of {off:.0e}. A step much wider "
+            "than eps, or a rounded result, leaves that much."
+        )
+    rounded = all(torch.equal(a, a.round(decimals=6)) for a, _ in both)
+    if off < 0.05 and not rounded:
+        return Diagnosis(
+            f"Right up to noise of {off:.0e} of the largest entry, though the scores are float64. "
+            "Somewhere on the way they become float32, which keeps seven digits.",
+            "single-precision",
+        )
     return None
 
 
@@ -152,7 +165,7 @@ def unit(scores: Tensor, index: int) -> Tensor:
 SOFTMAX_GRADIENT = Exercise(
     number="3.3",
     reference=softmax_gradient,
-    outputs=(Output("gradient", "m"),),
+    outputs=(Output("gradient", "score"),),
     difficulty=2,
     minutes=15,
     points=3,
@@ -163,7 +176,7 @@ SOFTMAX_GRADIENT = Exercise(
             draw_double,
             "Entry m should say how much the weight at `index` changes for each unit that score "
             "m is moved.",
-            diagnose=read_tiny,
+            diagnose=read_size,
         ),
         Stage(
             "single precision",
@@ -299,7 +312,10 @@ SOFTMAX_GRADIENT = Exercise(
             "single-precision",
             "Right up to noise: float32 keeps seven digits, and the two weights that are "
             "subtracted agree in most of them.",
-            examples=(single,),
+            examples=(
+                single,
+                lambda scores, index, eps=EPS: single(scores.float(), index, eps).double(),
+            ),
         ),
     ),
     hints=(

@@ -44,7 +44,7 @@ def products(weights: Tensor) -> Tensor:
 SOFTMAX_JACOBIAN = Exercise(
     number="3.5",
     reference=softmax_jacobian,
-    outputs=(Output("jacobian", "b i j"),),
+    outputs=(Output("jacobian", "b row column"),),
     difficulty=2,
     minutes=15,
     points=2,
@@ -157,6 +157,16 @@ SOFTMAX_JACOBIAN = Exercise(
                 torch.diag_embed(weights)
                 - (torch.outer(weights, weights) if weights.ndim == 1 else weights.mT @ weights)
             ),
+        ),
+        Mistake(
+            "one-number-for-all-products",
+            "p · p is one number, the sum of all p_i²; asked for is the table of all p_i p_j. One "
+            "of the two vectors needs its axis turned.",
+            lambda weights: (
+                torch.diag_embed(weights)
+                - (weights @ weights if weights.ndim == 1 else weights @ weights.mT)
+            ),
+            also=(lambda weights: torch.diag(weights) - weights @ weights,),
         ),
         Mistake(
             "averaged-over-rows",

@@ -27,6 +27,8 @@ def draw_rectangular(rng: Generator) -> Iterator[tuple]:
     """Fewer queries than keys: the queries are the last positions."""
     yield from ((2, 4), (1, 3), (3, 4), (2, 7), (5, 8))
     yield whole(rng, 6, 20), whole(rng, 21, 40)
+    # beyond every size that somebody might have built into a table
+    yield 2, whole(rng, 1030, 1100)
 
 
 def draw_too_many(rng: Generator) -> Iterator[tuple]:
@@ -63,6 +65,18 @@ def unchecked(n_query: int, n_key: int | None = None) -> Tensor:
     """Takes any sizes."""
     n_key = n_query if n_key is None else n_key
     return right(n_query, n_key)
+
+
+def refusing(also: Callable[[int, int], bool], *, when_given: bool = False) -> Answer:
+    """Refuses other sizes as well; `when_given`: only where n_key is not left out."""
+
+    def answer(n_query: int, n_key: int | None = None) -> Tensor:
+        given = n_query if n_key is None else n_key
+        if n_query > given or (also(n_query, given) and not (when_given and n_key is None)):
+            raise ValueError(f"{n_query} queries, {given} keys")
+        return right(n_query, given)
+
+    return answer
 
 
 def asserted(n_query: int, n_key: int | None = None) -> Tensor:
@@ -147,6 +161,31 @@ EXERCISE = Exercise(
             checked(lambda i, j: ones(i, j).tril(j - i - (i != j))),
         ),
         Mistake(
+            "past-hidden",
+            "With fewer queries than keys, the first keys are hidden from all queries. They are "
+            "the past, before the first query: every query may see them.",
+            checked(lambda i, j: torch.cat([~ones(i, j - i), right(i, i)], dim=1)),
+        ),
+        Mistake(
+            "past-put-last",
+            "With fewer queries than keys, the keys without a query of their own are put last and "
+            "left open. They are the past: they come first.",
+            checked(lambda i, j: torch.cat([right(i, i), ones(i, j - i)], dim=1)),
+        ),
+        Mistake(
+            "square-refused",
+            "As many queries as keys are refused. That is the commonest case; only more queries "
+            "than keys make no sense.",
+            refusing(lambda i, j: i == j),
+            also=(refusing(lambda i, j: i == j, when_given=True),),
+        ),
+        Mistake(
+            "rectangle-refused",
+            "Fewer queries than keys are refused. That is what a cache needs: the queries are the "
+            "last positions.",
+            refusing(lambda i, j: i != j),
+        ),
+        Mistake(
             "square-by-queries",
             "The mask is always square: n_key is not used.",
             checked(lambda i, j: right(i, i)),
@@ -176,6 +215,10 @@ EXERCISE = Exercise(
             "This is a mask to be added to scores: 0 and minus infinity. Asked for is a boolean "
             "one, True where a query may attend.",
             checked(lambda i, j: torch.zeros(i, j).masked_fill(~right(i, j), -torch.inf)),
+            also=tuple(
+                checked(lambda i, j, low=low: torch.zeros(i, j).masked_fill(~right(i, j), low))
+                for low in (-1e9, torch.finfo(torch.float32).min)
+            ),
         ),
         Mistake(
             "numbers",

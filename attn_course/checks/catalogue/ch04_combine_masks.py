@@ -25,12 +25,21 @@ def random_mask(rng: Generator, *shape: int) -> Tensor:
     return torch.rand(shape, generator=rng) < 0.6
 
 
+def each_hiding(rng: Generator, count: int, *shape: int) -> list[Tensor]:
+    """Masks of which each hides a place that all others leave open, so that none can be missed."""
+    masks = [random_mask(rng, *shape) for _ in range(count)]
+    for own, mask in enumerate(masks):
+        for place in range(count):
+            mask.view(-1)[place] = place != own
+    return masks
+
+
 def draw_two(rng: Generator) -> Iterator[tuple]:
     """Masks (i, j) alone."""
     yield (torch.tensor([[True, True, False]]), torch.tensor([[False, True, True]])), None
     yield (causal_mask(2, 3),), None
     yield (causal_mask(4), random_mask(rng, 4, 4)), None
-    yield (random_mask(rng, 3, 5), random_mask(rng, 3, 5), random_mask(rng, 3, 5)), None
+    yield tuple(each_hiding(rng, 3, 3, 5)), None
 
 
 def draw_padding(rng: Generator) -> Iterator[tuple]:
@@ -43,7 +52,7 @@ def draw_both(rng: Generator) -> Iterator[tuple]:
     """Padding with masks, all sizes different."""
     yield (torch.tensor([[True, False]]),), torch.tensor([[True, True], [False, True]])
     yield (causal_mask(3, 5),), padding_mask(torch.tensor([5, 2]), 5)
-    yield (causal_mask(3, 5), random_mask(rng, 3, 5)), padding_mask(torch.tensor([5, 2, 4, 1]), 5)
+    yield tuple(each_hiding(rng, 4, 3, 5)), padding_mask(torch.tensor([5, 2, 4, 1]), 5)
 
 
 def draw_coincidences(rng: Generator) -> Iterator[tuple]:
@@ -108,6 +117,27 @@ def last_only(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
     """Uses what comes last."""
     given = [mask for mask in masks if mask is not None]
     return combine_masks(*([] if padding is not None else given[-1:]), padding=padding)
+
+
+def additive(low: float) -> Answer:
+    """0 where a place is open, and `low` elsewhere."""
+    return version(finish=lambda m: m if m is None else torch.zeros(m.shape).masked_fill(~m, low))
+
+
+def hiding_queries_where_square(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
+    """Hides padded queries where there are as many queries as keys."""
+    joined = combine_masks(*masks, padding=padding)
+    if joined is None or padding is None or joined.shape[2] != padding.shape[1]:
+        return joined
+    return joined & padding[:, None, :, None]
+
+
+def altering_masks(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
+    """Joins the masks in place, the padding not."""
+    given = [lifted(mask) for mask in masks if mask is not None]
+    for mask in given[1:]:
+        given[0] &= mask
+    return combine_masks(*given[:1], padding=padding)
 
 
 def none_not_taken(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
@@ -201,6 +231,13 @@ EXERCISE = Exercise(
             ),
         ),
         Mistake(
+            "additive",
+            "This is a mask to be added to scores: 0 and a number far below. Asked for is a "
+            "boolean one, True where a query may attend.",
+            additive(-torch.inf),
+            also=(additive(-1e9), additive(torch.finfo(torch.float32).min)),
+        ),
+        Mistake(
             "padding-hides-queries",
             "Padding stands at the axis of the queries, (b, 1, j, 1). It hides keys: what a padded "
             "query computes is left out by the loss, while a padded key would be read by others.",
@@ -211,6 +248,7 @@ EXERCISE = Exercise(
             "Padding hides keys and queries alike. It should hide keys alone: a query without any "
             "key is no use to anybody, and there may be more keys than queries.",
             version(pad=lambda p: p[:, None, None] & p[:, None, :, None]),
+            also=(hiding_queries_where_square,),
         ),
         Mistake(
             "padding-as-queries-by-keys",
@@ -234,6 +272,7 @@ EXERCISE = Exercise(
             "The result has no axis for the heads: (b, i, j), or (i, j). Asked for are four axes, "
             "always, so that it fits scores (b, h, i, j).",
             version(lambda m: m, lambda p: p[:, None]),
+            also=(version(finish=lambda m: m if m is None else m.squeeze(1)),),
         ),
         Mistake(
             "not-lifted",
@@ -256,7 +295,19 @@ EXERCISE = Exercise(
             version(finish=lambda m: m if m is None else ~m),
         ),
         Mistake("padding-ignored", "The padding is not used.", version(pad=lambda p: None)),
+        Mistake(
+            "padding-needs-masks",
+            "Padding alone gives None. None comes back when there is no padding either.",
+            lambda *masks, padding=None: combine_masks(*masks, padding=padding) if masks else None,
+        ),
         Mistake("first-only", "Of several masks only the first is used.", first_only),
+        Mistake(
+            "two-only",
+            "Of several masks only two are used. There may be any number of them.",
+            lambda *masks, padding=None: combine_masks(
+                *[mask for mask in masks if mask is not None][:2], padding=padding
+            ),
+        ),
         Mistake(
             "last-only",
             "Only what comes last is used: each mask takes the place of the one before.",
@@ -277,6 +328,7 @@ EXERCISE = Exercise(
             "A mask that was passed in is changed by `&=`: the caller's causal mask has the "
             "padding of this batch in it from now on.",
             version(join=lambda a, b: a.logical_and_(b)),
+            also=(altering_masks,),
         ),
     ),
     hints=(

@@ -31,6 +31,8 @@ def draw_wide(rng: Generator) -> Iterator[tuple]:
     yield torch.tensor([1, 2]), 4
     yield torch.tensor([3, 5, 2], dtype=torch.int32), 9
     yield lengths_to(rng, 7), whole(rng, 8, 30)
+    # beyond every size that somebody might have built into a table
+    yield torch.tensor([5, 1, 2]), whole(rng, 1030, 1100)
 
 
 def draw_square(rng: Generator) -> Iterator[tuple]:
@@ -80,6 +82,17 @@ def place(n_key: int) -> Tensor:
 def right(lengths: Tensor, n_key: int) -> Tensor:
     """The mask asked for."""
     return place(n_key) < lengths[:, None]
+
+
+def refusing(also: Callable[[Tensor, int], Tensor]) -> Answer:
+    """Refuses other lengths as well."""
+
+    def answer(lengths: Tensor, n_key: int) -> Tensor:
+        if bool(((lengths < 0) | (lengths > n_key) | also(lengths, n_key)).any()):
+            raise ValueError(f"lengths {lengths.tolist()} with n_key={n_key}")
+        return right(lengths, n_key)
+
+    return answer
 
 
 def asserted(lengths: Tensor, n_key: int) -> Tensor:
@@ -193,6 +206,32 @@ EXERCISE = Exercise(
                     ~right(lengths, n), -torch.inf
                 )
             ),
+            also=tuple(
+                checked(
+                    lambda lengths, n, low=low: torch.zeros(len(lengths), n).masked_fill(
+                        ~right(lengths, n), low
+                    )
+                )
+                for low in (-1e9, torch.finfo(torch.float32).min)
+            ),
+        ),
+        Mistake(
+            "lengths-without-an-axis",
+            "The lengths (b,) are compared with the positions (j,) as they are, number by number. "
+            "To compare each length with each position, give lengths a second axis of size 1.",
+            checked(lambda lengths, n: place(n) < lengths),
+        ),
+        Mistake(
+            "full-length-refused",
+            "A sequence that fills all n_key places is refused. It has no padding, and that is "
+            "allowed; only a longer one is impossible.",
+            refusing(lambda lengths, n: lengths == n),
+        ),
+        Mistake(
+            "empty-refused",
+            "A length of 0 is refused. It is allowed: such a sequence has nothing that may be "
+            "attended to.",
+            refusing(lambda lengths, n: lengths == 0),
         ),
         Mistake(
             "lifted",

@@ -60,9 +60,10 @@ def attend(answer: Answer, x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> 
 def attend_masked(
     answer: Answer, x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor, mask: Tensor
 ) -> Any:
-    """One call with a mask, after one without: the mask may not be kept, nor the length."""
+    """One call with a mask, after others: their masks may not be kept, nor their length."""
     layer = built(answer, W_q, W_k, W_v)
     layer(x[..., :1, :])
+    layer(x[..., :1, :], torch.ones(1, 1, dtype=torch.bool))
     return layer(x, mask)
 
 
@@ -128,7 +129,7 @@ def draw_hidden(rng: Generator) -> Iterator[tuple]:
 
 
 def draw_masked(rng: Generator) -> Iterator[tuple]:
-    """Causal, padded, both: (i, j) and (b, 1, j)."""
+    """Causal, padded, both: (i, j), (b, 1, j), and beside two leading axes."""
     small = tenths(rng, 2, 1), tenths(rng, 1, 1), tenths(rng, 1, 1), tenths(rng, 1, 1)
     yield *small, torch.tensor([[True, False], [True, True]])
     yield normal(rng, 2, 4, 5), *weights(rng, 5, 3), causal_mask(4)
@@ -137,6 +138,8 @@ def draw_masked(rng: Generator) -> Iterator[tuple]:
     both = combine_masks(causal_mask(4), padding=lengths)
     assert both is not None
     yield normal(rng, 3, 4, 5), *weights(rng, 5, 3), both[:, 0]
+    yield normal(rng, 3, 2, 4, 5), *weights(rng, 5, 3), lengths[:, None, None]
+    yield normal(rng, 3, 2, 4, 5), *weights(rng, 5, 3), causal_mask(4)
 
 
 def draw_empty_rows(rng: Generator) -> Iterator[tuple]:

@@ -145,6 +145,17 @@ def detached(layer: Any, x: Tensor, mask: Tensor | None) -> Any:
         return right(layer, x, mask)
 
 
+def from_data(layer: Any, x: Tensor, mask: Tensor | None) -> Any:
+    """Takes the weights without their graph."""
+    query, key, value = (x @ part.weight.data.T for part in (layer.W_q, layer.W_k, layer.W_v))
+    return scaled_dot_product_attention(query, key, value, mask)
+
+
+def shared(layer: Any, d_model: int, d_k: int) -> None:
+    """Makes one projection under three names."""
+    layer.W_q = layer.W_k = layer.W_v = plain(d_model, d_k)
+
+
 def made_anew(layer: Any, x: Tensor, mask: Tensor | None) -> Any:
     """Makes projections at each call."""
     d_k, d_model = layer.W_q.weight.shape
@@ -208,6 +219,7 @@ MISTAKES = (
         "There is only one projection for all three roles. A token's question, what it is found "
         "by and what it gives are three things.",
         with_parts(W_q=plain),
+        also=(version(right, shared),),
     ),
     Mistake(
         "in-a-list",
@@ -228,6 +240,23 @@ MISTAKES = (
         with_parts(
             **dict.fromkeys(
                 ("W_q", "W_k", "W_v"), lambda d, k: nn.Parameter(torch.randn(d, k) / sqrt(d))
+            )
+        ),
+        also=(
+            with_parts(
+                **dict.fromkeys(
+                    ("W_q", "W_k", "W_v"), lambda d, k: nn.Parameter(torch.randn(k, d) / sqrt(d))
+                )
+            ),
+        ),
+    ),
+    Mistake(
+        "weight-not-transposed",
+        "x is multiplied by W.weight as nn.Linear stores it, (d_k, d_model). Call the projection, "
+        "self.W_q(x), or transpose its weight.",
+        version(
+            lambda layer, x, mask: scaled_dot_product_attention(
+                x @ layer.W_q.weight, x @ layer.W_k.weight, x @ layer.W_v.weight, mask
             )
         ),
     ),
@@ -307,6 +336,13 @@ MISTAKES = (
         also=(weighted(dim=1), weighted(dim=2, fill=-1e9), weighted(dim=1, fill=-1e9)),
     ),
     Mistake(
+        "scale-axis-counted-from-left",
+        "The scores are divided by the root of a size whose axis is counted from the left, so "
+        "that it is d_k for some shapes only. The last axis is -1, whatever stands before it.",
+        weighted(scale=lambda q, s: sqrt(q.shape[1])),
+        also=(weighted(scale=lambda q, s: sqrt(q.shape[1]), fill=-1e9),),
+    ),
+    Mistake(
         "scale-of-the-length",
         "The scores are divided by the root of the number of tokens. It should be the root of d_k, "
         "the size of a query.",
@@ -325,7 +361,7 @@ MISTAKES = (
     ),
     Mistake(
         "mask-ignored",
-        "The mask changes nothing. Does forward hand it on?",
+        "The mask changes nothing. Does forward hand it on, that of this call and no earlier one?",
         attending(lambda q, k, v, mask: scaled_dot_product_attention(q, k, v)),
     ),
     Mistake(
@@ -402,6 +438,7 @@ MISTAKES = (
         "No gradient reaches the weights: forward runs under no_grad, or detaches, so nothing of "
         "it would be trained.",
         version(detached),
+        also=(version(from_data),),
     ),
     *of_repeated_calls(
         dropping=(version(dropped),),
