@@ -100,6 +100,46 @@ def scores_summed_over_queries(query, key, value, W_q, W_k, w):
     return weights @ value, weights
 
 
+class Attention:
+    def __call__(self, query, key, value, W_q, W_k, w):
+        hidden = (query @ W_q)[..., :, None, :] + (key @ W_k)[..., None, :, :]
+        weights = torch.softmax(hidden.tanh() @ w, -1)
+        return torch.matmul(weights, value), weights
+
+
+def hidden_by_hidden(query, key, value, W_q, W_k, w):
+    asked, offered = query @ W_q, key @ W_k
+    scores = 0
+    for h in range(len(w)):
+        hidden = asked[..., h].unsqueeze(-1) + offered[..., h].unsqueeze(-2)
+        scores = scores + w[h] * torch.tanh(hidden)
+    weights = scores.softmax(-1)
+    return weights @ value, weights
+
+
+def axes_by_number(query, key, value, W_q, W_k, w):
+    hidden = (query @ W_q).unsqueeze(2) + (key @ W_k).unsqueeze(1)
+    weights = (hidden.tanh() @ w).softmax(-1)
+    return weights @ value, weights
+
+
+def w_never_squeezed(query, key, value, W_q, W_k, w):
+    hidden = (query @ W_q).unsqueeze(-2) + (key @ W_k).unsqueeze(-3)
+    weights = torch.softmax(torch.tanh(hidden) @ w.unsqueeze(-1), dim=-1)
+    return weights @ value, weights
+
+
+def softmax_axis_by_number(query, key, value, W_q, W_k, w):
+    hidden = (query @ W_q).unsqueeze(-2) + (key @ W_k).unsqueeze(-3)
+    scores = hidden.tanh() @ w
+    weights = scores.softmax(2 if scores.ndim > 2 else 1)
+    return weights @ value, weights
+
+
+def scaled_by_the_key_width(query, key, value, W_q, W_k, w):
+    return by_unsqueeze(query, key, value, W_q, W_k, w / key.shape[-1] ** 0.5)
+
+
 RIGHT = {
     "additive_attention": [
         by_unsqueeze,
@@ -108,13 +148,19 @@ RIGHT = {
         w_as_a_column,
         tanh_from_exponentials,
         scores_by_key_then_transposed,
+        Attention(),
+        hidden_by_hidden,
     ]
 }
 WRONG = {
     "additive_attention": [
         (dot_product, None, "w is zero"),
         (tanh_of_the_key_only, "query-cancels", "same weights"),
-        (three_axes_only, None, "Error"),
+        (three_axes_only, "three-axes-only", "Error", "from the right"),
+        (axes_by_number, "three-axes-only"),
+        (w_never_squeezed, "score-keeps-an-axis", "column"),
+        (softmax_axis_by_number, None, "own queries"),
+        (scaled_by_the_key_width, None, "w · tanh"),
         (query_transposed_axes, None),
         (with_a_bias, None, "w · tanh"),
         (projected_values, None, "plain mean"),

@@ -1,5 +1,6 @@
 """Answers to exercise 2.3 that the check has to judge right: correct variants and wrong ones."""
 
+import numpy as np
 import torch
 from einops import einsum, rearrange
 
@@ -100,6 +101,45 @@ def keys_reversed(query, key):
     return query @ key.flip(-2).mT
 
 
+class Scores:
+    def __call__(self, query, key):
+        return torch.einsum("...jd,...id->...ij", key, query)
+
+
+def einsum_in_alphabetical_order(query, key):
+    return torch.einsum("...id,...jd", query, key)
+
+
+def sum_of_outer_products(query, key):
+    pairs = (query[..., d, None] * key[..., None, :, d] for d in range(query.shape[-1]))
+    return sum(pairs)
+
+
+def batch_first_by_permute(query, key):
+    return query @ key.permute(0, 2, 1)
+
+
+def heads_expected(query, key):
+    return torch.einsum("bhid,bhjd->bhij", query, key)
+
+
+def flattened(query, key):
+    return torch.mm(query.reshape(-1, query.shape[-1]), key.reshape(-1, key.shape[-1]).T)
+
+
+def by_numpy_dot(query, key):
+    keys = np.swapaxes(key.detach().numpy(), -1, -2)
+    return torch.from_numpy(np.dot(query.detach().numpy(), keys))
+
+
+def key_cut_off(query, key):
+    return query @ key.detach().mT
+
+
+def in_half_precision(query, key):
+    return (query.half() @ key.half().mT).float()
+
+
 RIGHT = {
     "attention_scores": [
         by_matmul,
@@ -111,6 +151,9 @@ RIGHT = {
         by_bmm,
         by_linear,
         by_cosine_and_lengths,
+        Scores(),
+        einsum_in_alphabetical_order,
+        sum_of_outer_products,
     ]
 }
 WRONG = {
@@ -128,5 +171,11 @@ WRONG = {
         (one_number, None, "shape"),
         (causal, None),
         (keys_reversed, None, "reversed"),
+        (batch_first_by_permute, "three-axes-only"),
+        (heads_expected, "four-axes-only"),
+        (flattened, None, "has shape (10, 20), expected (5, 2, 4)"),
+        (by_numpy_dot, "every-batch-entry-with-every-other"),
+        (key_cut_off, None, "gradient of key"),
+        (in_half_precision, None, "half precision"),
     ]
 }

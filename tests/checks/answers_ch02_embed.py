@@ -3,6 +3,7 @@
 import torch
 import torch.nn.functional as F
 from einops import einsum
+from jaxtyping import Float, Int
 from torch import nn
 
 
@@ -90,6 +91,42 @@ def new_embedding(ids, table):
     return nn.Embedding(*table.shape)(ids)
 
 
+class Embedder:
+    def __call__(self, ids: Int[torch.Tensor, "*b n"], table: Float[torch.Tensor, "vocab d"]):
+        return table[ids, :]
+
+
+def by_where(ids, table):
+    out = table.new_zeros(*ids.shape, table.shape[1])
+    for k in range(len(table)):
+        out = torch.where((ids == k)[..., None], table[k], out)
+    return out
+
+
+def columns_of_the_transpose(ids, table):
+    return table.T[:, ids].movedim(0, -1)
+
+
+def last_id_as_padding(ids, table):
+    return F.embedding(ids, table, padding_idx=-1)
+
+
+def ids_replaced_by_their_ranks(ids, table):
+    return table[ids.argsort(dim=-1).argsort(dim=-1)]
+
+
+def first_rows(ids, table):
+    return table[: ids.shape[-1]]
+
+
+def rows_side_by_side(ids, table):
+    return torch.cat([table[k] for k in ids.flatten()])
+
+
+def gradient_by_frequency(ids, table):
+    return F.embedding(ids, table, scale_grad_by_freq=True)
+
+
 RIGHT = {
     "embed": [
         by_one_hot,
@@ -101,6 +138,9 @@ RIGHT = {
         by_writing_into_zeros,
         by_functional,
         sparse_gradient,
+        Embedder(),
+        by_where,
+        columns_of_the_transpose,
     ]
 }
 WRONG = {
@@ -115,5 +155,10 @@ WRONG = {
         (fixed_width, None, "RuntimeError"),
         (first_batch_only, None, "shape"),
         (truncated_to_whole_numbers, None, "dtype"),
+        (last_id_as_padding, None, "vocabulary entry"),
+        (ids_replaced_by_their_ranks, None, "gets row"),
+        (first_rows, "by-position"),
+        (rows_side_by_side, None, "joined into one"),
+        (gradient_by_frequency, None, "wrong at 2"),
     ]
 }

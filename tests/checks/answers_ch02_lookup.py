@@ -95,6 +95,48 @@ def sum_forgotten(query, key, value):
     return weights[..., None] * value[..., None, :, :], weights
 
 
+class Lookup:
+    def __call__(self, query, key, value):
+        weights = torch.nn.Softmax(dim=-1)(torch.matmul(query, key.transpose(-2, -1)))
+        return torch.matmul(weights, value), weights
+
+
+def by_broadcasting(query, key, value):
+    scores = (query[..., :, None, :] * key[..., None, :, :]).sum(-1)
+    weights = (scores - scores.logsumexp(-1, keepdim=True)).exp()
+    return (weights[..., None] * value[..., None, :, :]).sum(-2), weights
+
+
+def half_on_each_side(query, key, value):
+    weights = torch.softmax((query / 2) @ (key * 2).mT, -1)
+    return torch.einsum("...ij,...jd->...id", weights, value), weights
+
+
+def causal(query, key, value):
+    scores = query @ key.mT
+    later = torch.ones_like(scores).triu(1).bool()
+    weights = scores.masked_fill(later, -torch.inf).softmax(-1)
+    return weights @ value, weights
+
+
+def clamped_scores(query, key, value):
+    weights = (query @ key.mT).clamp(-80, 80).softmax(-1)
+    return weights @ value, weights
+
+
+def one_maximum_for_all(query, key, value):
+    scores = query @ key.mT
+    e = (scores - scores.max()).exp()
+    weights = e / e.sum(-1, keepdim=True)
+    return weights @ value, weights
+
+
+def residual(query, key, value):
+    weights = (query @ key.mT).softmax(-1)
+    output = weights @ value
+    return output + query if output.shape == query.shape else output, weights
+
+
 RIGHT = {
     "lookup": [
         by_matmul,
@@ -104,6 +146,9 @@ RIGHT = {
         one_query_at_a_time,
         by_columns,
         in_double_as_a_list,
+        Lookup(),
+        by_broadcasting,
+        half_on_each_side,
     ]
 }
 WRONG = {
@@ -118,5 +163,9 @@ WRONG = {
         (two_axes_only, None, "RuntimeError"),
         (scores_in_place, None, "altered in place"),
         (sum_forgotten, None, "shape"),
+        (causal, None, "plain mean"),
+        (clamped_scores, None, "thousands"),
+        (one_maximum_for_all, None, "thousands"),
+        (residual, None, "`output` is wrong"),
     ]
 }

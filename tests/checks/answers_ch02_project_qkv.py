@@ -1,5 +1,7 @@
 """Answers to exercise 2.4 that the check has to judge right: correct variants and wrong ones."""
 
+from typing import NamedTuple
+
 import torch
 import torch.nn.functional as F
 from einops import einsum
@@ -108,6 +110,47 @@ def two_axes_only(x, W_q, W_k, W_v):
     return torch.mm(x, W_q), torch.mm(x, W_k), torch.mm(x, W_v)
 
 
+class Projections(NamedTuple):
+    query: torch.Tensor
+    key: torch.Tensor
+    value: torch.Tensor
+
+
+def named(x, W_q, W_k, W_v):
+    return Projections(x @ W_q, x @ W_k, x @ W_v)
+
+
+def by_broadcasting(x, *weights):
+    return tuple((x[..., :, None] * W).sum(-2) for W in weights)
+
+
+def column_vectors(x, W_q, W_k, W_v):
+    return W_q @ x, W_k @ x, W_v @ x
+
+
+def star(x, W_q, W_k, W_v):
+    return x * W_q, x * W_k, x * W_v
+
+
+def batch_named(x, W_q, W_k, W_v):
+    return tuple(torch.einsum("bnd,dk->bnk", x, W) for W in (W_q, W_k, W_v))
+
+
+def flattened(x, W_q, W_k, W_v):
+    return tuple(x.reshape(-1, x.shape[-1]) @ W for W in (W_q, W_k, W_v))
+
+
+def appended_and_returned_in_the_loop(x, W_q, W_k, W_v):
+    results = []
+    for W in (W_q, W_k, W_v):
+        results.append(x @ W)
+        return results
+
+
+def value_not_projected(x, W_q, W_k, W_v):
+    return x @ W_q, x @ W_k, x
+
+
 RIGHT = {
     "project_qkv": [
         by_matmul,
@@ -117,6 +160,8 @@ RIGHT = {
         by_columns_and_back,
         by_loaded_layers,
         token_by_token,
+        named,
+        by_broadcasting,
     ]
 }
 WRONG = {
@@ -124,6 +169,12 @@ WRONG = {
         (as_a_dict, None, "(query, key, value)"),
         (query_only, None, "(query, key, value)"),
         (with_a_bias, None, "bias"),
+        (column_vectors, "matrix-first", "x W, not W x"),
+        (star, "elementwise", "`*`"),
+        (batch_named, "three-axes-only"),
+        (flattened, "joined-tokens", "joined into one"),
+        (appended_and_returned_in_the_loop, None, "a list or tuple of 1"),
+        (value_not_projected, None, "`value` is wrong"),
         (layers_without_bias, None),
         (linear_with_stored_shape, "weights-transposed", "(in, out)"),
         (key_from_the_query_weight, "weight-used-twice", "W_q, W_q, W_v"),
@@ -134,6 +185,6 @@ WRONG = {
         (normalised_input, None, "nothing more"),
         (input_doubled_in_place, None, "altered in place"),
         (by_loaded_detached_layers, None, "gradient of W_q"),
-        (two_axes_only, None, "RuntimeError"),
+        (two_axes_only, "two-axes-only", "RuntimeError"),
     ]
 }

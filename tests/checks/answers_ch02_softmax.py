@@ -145,6 +145,58 @@ def large_negative_for_hidden(scores, dim=-1):
     return scores.masked_fill(scores.isneginf(), -100.0).softmax(dim)
 
 
+class Softmax:
+    def __call__(self, scores, dim=-1):
+        return F.normalize(torch.exp(scores - scores.amax(dim, keepdim=True)), p=1, dim=dim)
+
+
+def online(scores, dim=-1):
+    parts = scores.movedim(dim, 0)
+    largest, total = torch.full_like(parts[0], -torch.inf), torch.zeros_like(parts[0])
+    for part in parts:
+        new = torch.maximum(largest, part)
+        grown = total * torch.exp(largest - new) + torch.exp(part - new)
+        total = torch.where(new.isneginf(), total, grown)
+        largest = new
+    return (torch.exp(parts - largest) / total).movedim(0, dim)
+
+
+def by_logaddexp(scores, dim=-1):
+    total, *parts = scores.unbind(dim)
+    for part in parts:
+        total = torch.logaddexp(total, part)
+    return torch.exp(scores - total.unsqueeze(dim))
+
+
+def squeezed(scores, dim=-1):
+    return scores.softmax(dim).squeeze()
+
+
+def a_finite_number_for_hidden(scores, dim=-1):
+    return scores.masked_fill(scores == -torch.inf, -1e4).softmax(dim)
+
+
+def zero_is_false(scores, dim=None):
+    return scores.softmax(dim or -1)
+
+
+def logarithm_of_a_plain_sum(scores, dim=-1):
+    return torch.exp(scores - torch.log(torch.exp(scores).sum(dim, keepdim=True)))
+
+
+def raised_to_a_limit(scores, dim=-1):
+    return scores.softmax(dim).clamp(min=1e-7)
+
+
+def one_added_to_the_sum(scores, dim=-1):
+    e = (scores - scores.amax(dim, keepdim=True)).exp()
+    return e / (1 + e.sum(dim, keepdim=True))
+
+
+def over_the_largest_size(scores, dim=-1):
+    return (scores / scores.abs().amax(dim, keepdim=True)).softmax(dim)
+
+
 RIGHT = {
     "softmax": [
         by_log_sum_exp,
@@ -158,6 +210,9 @@ RIGHT = {
         by_loop,
         pairwise_differences,
         harmless_epsilon,
+        Softmax(),
+        online,
+        by_logaddexp,
     ]
 }
 WRONG = {
@@ -180,5 +235,12 @@ WRONG = {
         (visible_epsilon, "epsilon-added", "sum to one"),
         (another_epsilon_for_a_shift, "epsilon-for-shift", "0/0"),
         (hidden_scores_counted, None, "minus infinity"),
+        (squeezed, None, "axes of size 1"),
+        (a_finite_number_for_hidden, None, "minus infinity"),
+        (zero_is_false, "dim-zero-lost", "false"),
+        (logarithm_of_a_plain_sum, "no-shift", "infinite"),
+        (raised_to_a_limit, "weights-raised", "more than one"),
+        (one_added_to_the_sum, "epsilon-added", "1 is added"),
+        (over_the_largest_size, None, "sum of exp"),
     ]
 }

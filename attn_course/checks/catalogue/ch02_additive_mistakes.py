@@ -193,6 +193,20 @@ MISTAKES = (
         met(lambda asked, offered: asked + offered),
     ),
     Mistake(
+        "three-axes-only",
+        "It takes a batch of sequences, three axes, and nothing else: the new axes of the sum are "
+        "counted from the left, and there may be no leading axis, or several. Counted from the "
+        "right they are the same for all.",
+        met(lambda asked, offered: asked[:, :, None] + offered[:, None]),
+        also=(met(lambda asked, offered: asked.unsqueeze(2) + offered.unsqueeze(1)),),
+    ),
+    Mistake(
+        "score-keeps-an-axis",
+        "w is multiplied as a column, so the scores keep an axis of size 1 at their end, and the "
+        "softmax over that axis gives 1 everywhere. Take the axis away first.",
+        scored(lambda met, w: met.tanh() @ w[:, None]),
+    ),
+    Mistake(
         "softmax-over-queries",
         f"{NOT_ONE}; those of one key do. The softmax runs over the queries, and the keys "
         "should share one whole.",

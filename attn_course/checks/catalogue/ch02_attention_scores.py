@@ -194,6 +194,7 @@ ATTENTION_SCORES = Exercise(
             also=(
                 lambda query, key: torch.bmm(query, key.mT),
                 lambda query, key: torch.bmm(query, key.transpose(1, 2)),
+                lambda query, key: query @ key.permute(0, 2, 1),
             ),
         ),
         Mistake(
@@ -201,7 +202,16 @@ ATTENTION_SCORES = Exercise(
             "One sequence is right, and a batch of them is not: there may be any number of leading "
             "axes.",
             lambda query, key: torch.einsum("id,jd->ij", query, key),
-            also=(lambda query, key: torch.mm(query, key.T),),
+            also=(
+                lambda query, key: torch.mm(query, key.T),
+                lambda query, key: query @ key.t(),
+            ),
+        ),
+        Mistake(
+            "four-axes-only",
+            "It takes batch and heads, four axes, and nothing else: there may be fewer leading "
+            "axes, or none.",
+            lambda query, key: torch.einsum("bhid,bhjd->bhij", query, key),
         ),
         Mistake(
             "every-batch-entry-with-every-other",

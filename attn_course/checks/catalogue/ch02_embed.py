@@ -46,23 +46,27 @@ def draw_equal_sizes(rng: Generator) -> Iterator[tuple]:
 
 
 def draw_repeated(rng: Generator) -> Iterator[tuple]:
-    """A row used twice, one used once and two not at all."""
-    yield torch.tensor([2, 0, 2]), tenths(rng, 4, 3)
+    """A row used twice, one not at all, and the first and the last among the others."""
+    yield torch.tensor([2, 0, 2, 1, 4]), tenths(rng, 5, 2)
 
 
 def read_rows(seen: Sequence[Seen]) -> Diagnosis | None:
     """Say which row of the table an id got, if what it got is a row at all."""
+    wrong, shifts = "", set()
     for probe in seen:
         ids, table = probe.args
         got = probe.actual.double().reshape(-1, table.shape[-1])
         for position, (wanted, row) in enumerate(zip(ids.flatten().tolist(), got, strict=True)):
             found = [k for k, other in enumerate(table.double()) if torch.allclose(other, row)]
+            if found:
+                shifts.add((wanted - found[0]) % len(table))
             if found and wanted not in found:
-                return Diagnosis(
+                wrong = wrong or (
                     f"Id {wanted}, the {_ordinal(position)} of the sequence, gets row {found[0]} "
-                    f"of the table, where it should get row {wanted}: rows are counted from 0."
+                    f"of the table, where it should get row {wanted}"
                 )
-    return None
+    counted = ": rows are counted from 0." if len(shifts) == 1 else "."
+    return Diagnosis(f"{wrong}{counted}") if wrong else None
 
 
 def _ordinal(position: int) -> str:
@@ -156,6 +160,7 @@ EMBED = Exercise(
             "by-position",
             "A token gets the row of the place where it stands, whatever its id is.",
             by_position,
+            also=(lambda ids, table: table[: ids.shape[-1]],),
         ),
         Mistake("columns", TRANSPOSED_TABLE, lambda ids, table: table.mT[ids]),
         Mistake("columns-in-place", TRANSPOSED_TABLE, lambda ids, table: table[:, ids]),

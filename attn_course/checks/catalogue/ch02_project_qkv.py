@@ -174,6 +174,37 @@ PROJECT_QKV = Exercise(
             each(lambda x, W: W.mT @ x.mT),
         ),
         Mistake(
+            "matrix-first",
+            "The matrix stands before the tokens. Each token is a row of x, so the weight stands "
+            "to its right: x W, not W x.",
+            each(lambda x, W: W @ x),
+        ),
+        Mistake(
+            "elementwise",
+            "`*` multiplies number by number. A row times a matrix is a matrix product: each new "
+            "number is a sum over the old ones.",
+            each(lambda x, W: x * W),
+        ),
+        Mistake(
+            "three-axes-only",
+            "It takes a batch of sequences, three axes, and nothing else: there may be no leading "
+            "axis, or several.",
+            each(lambda x, W: torch.einsum("bnd,dk->bnk", x, W)),
+            also=(each(lambda x, W: torch.bmm(x, W.expand(len(x), *W.shape))),),
+        ),
+        Mistake(
+            "two-axes-only",
+            "One sequence is right, and a batch of them is not: there may be any number of "
+            "leading axes.",
+            each(lambda x, W: torch.mm(x, W)),
+            also=(each(lambda x, W: torch.einsum("nd,dk->nk", x, W)),),
+        ),
+        Mistake(
+            "joined-tokens",
+            "All sequences are joined into one: the results must keep every leading axis of x.",
+            each(lambda x, W: x.reshape(-1, x.shape[-1]) @ W),
+        ),
+        Mistake(
             "order",
             ORDER,
             examples=tuple(from_weights(*p) for p in permutations(range(3)) if p != (0, 1, 2)),

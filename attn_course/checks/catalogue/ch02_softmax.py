@@ -46,7 +46,7 @@ def draw_axes(rng: Generator) -> Iterator[tuple]:
         for dim in range(len(shape)):
             yield normal(rng, *shape), dim
     yield normal(rng, 2, 5), -2
-    yield normal(rng, 5, 2, 4), -3
+    yield normal(rng, 5, 1, 4), -3  # an axis of size 1 stays
 
 
 def draw_large(rng: Generator) -> Iterator[tuple]:
@@ -69,8 +69,8 @@ def draw_hidden(rng: Generator) -> Iterator[tuple]:
     scores = normal(rng, 3, 5)
     scores[0, 1] = scores[2, :4] = -math.inf
     yield scores, 1
-    # any finite number in the place of minus infinity would outweigh these
-    yield torch.tensor([-3000.0, -math.inf, -3001.0]), -1
+    # a number of usual size in the place of minus infinity would outweigh these
+    yield torch.tensor([-30000.0, -math.inf, -30500.0]), -1
 
 
 def draw_double(rng: Generator) -> Iterator[tuple]:
@@ -108,9 +108,26 @@ def read_temperature(seen: Sequence[Seen]) -> Diagnosis | None:
     if factors and max(abs(factor - 1) for factor in factors) > 1e-3:
         return _scaled(factors)
     added = torch.cat([epsilon.flatten() for epsilon in epsilons])
+    if bool((added > 0.1).all()):
+        return Diagnosis(
+            f"The weights do not sum to one: {added.mean():.3g} is added to the sum below the "
+            "fraction. It is the sum of the exponentials alone.",
+            "epsilon-added",
+        )
     if bool((added > 1e-6).all()):
         return Diagnosis(EPSILON_ADDED, "epsilon-added")
     return None
+
+
+def read_sums(seen: Sequence[Seen]) -> Diagnosis:
+    """Sums below 1 have something added below the fraction; above 1, weights have been raised."""
+    if all(float(probe.actual) < 0 for probe in seen):
+        return Diagnosis(
+            "The weights sum to more than one: small ones are raised to a limit (a clamp?), or "
+            "something is added to them. They need no guard.",
+            "weights-raised",
+        )
+    return Diagnosis(EPSILON_ADDED, "epsilon-added")
 
 
 def read_clamped(seen: Sequence[Seen]) -> Diagnosis | None:
@@ -175,7 +192,7 @@ SOFTMAX = Exercise(
             EPSILON_ADDED,
             call=missing_billionths,
             outputs=(Output("lack of the sums to 1, in billionths"),),
-            diagnose=lambda seen: Diagnosis(EPSILON_ADDED, "epsilon-added"),
+            diagnose=read_sums,
         ),
         gradient_stage(draw_weights_to_train, ("scores", "dim"), {"scores": ""}),
     ),

@@ -243,9 +243,16 @@ MISTAKES = (
         partial(shifted, total=lambda e, dim: e.sum(dim)[..., None]),
     ),
     Mistake(
+        "dim-zero-lost",
+        "dim = 0 is taken for no `dim` at all: 0 counts as false in `dim or -1` and `if dim`. "
+        "Compare with None, or give the parameter its default in the first line.",
+        lambda scores, dim=None: scores.softmax(dim or -1),
+    ),
+    Mistake(
         "no-shift",
         OVERFLOW + "which number leaves no exponential above 1?",
         partial(shifted, shift=no_shift),
+        also=(lambda scores, dim=-1: (scores - scores.exp().sum(dim, keepdim=True).log()).exp(),),
     ),
     Mistake(
         "shift-never-negative",
@@ -283,6 +290,11 @@ MISTAKES = (
         with_epsilon(1e-9, shift=no_shift),
     ),
     Mistake("scores-clamped", SCORES_CLAMPED, examples=(clamped(80.0), clamped(50.0))),
+    Mistake(
+        "weights-raised",
+        "The weights sum to more than one.",
+        examples=(lambda scores, dim=-1: scores.softmax(dim).clamp(min=1e-7),),
+    ),
     Mistake("epsilon-added", EPSILON_ADDED, with_epsilon(1e-9)),
     Mistake(
         "scores-altered",
