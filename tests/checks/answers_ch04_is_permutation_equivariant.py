@@ -126,7 +126,89 @@ def features_shuffled(layer, x):
     return torch.allclose(layer(x[:, :, order]), layer(x)[:, :, order])
 
 
-RIGHT = {"is_permutation_equivariant": [all_swaps, by_matrices, undone, through_numpy]}
+def orders(x, count=10):
+    return [torch.randperm(x.shape[1]) for _ in range(count)]
+
+
+def the_last_of_ten(layer, x):
+    alike = True
+    for order in orders(x):
+        alike = torch.allclose(layer(x[:, order]), layer(x)[:, order])
+    return alike
+
+
+def a_shuffle_that_moves_all(layer, x):
+    n = x.shape[1]
+    order = torch.tensor([2, 0, 3, 1, *range(4, n)]).roll(1)
+    return torch.allclose(layer(x[:, order]), layer(x)[:, order])
+
+
+def relative_tolerance(layer, x):
+    return all(torch.allclose(layer(x[:, o]), layer(x)[:, o], rtol=0.1) for o in orders(x))
+
+
+def two_decimals(layer, x):
+    return all(torch.allclose(layer(x[:, o]), layer(x)[:, o], atol=1e-2) for o in orders(x))
+
+
+def features_added_up(layer, x):
+    return all(torch.allclose(layer(x[:, o]).sum(-1), layer(x)[:, o].sum(-1)) for o in orders(x))
+
+
+def lengths_compared(layer, x):
+    return all(
+        torch.allclose(layer(x[:, o]).norm(dim=2), layer(x)[:, o].norm(dim=2)) for o in orders(x)
+    )
+
+
+def batch_averaged(layer, x):
+    return all(torch.allclose(layer(x[:, o]).mean(0), layer(x)[:, o].mean(0)) for o in orders(x))
+
+
+def sorted_outputs(layer, x):
+    return all(torch.allclose(layer(x[:, o]).sort(1)[0], layer(x).sort(1)[0]) for o in orders(x))
+
+
+def all_rotations(layer, x):
+    steps = range(1, x.shape[1])
+    return all(torch.allclose(layer(x.roll(k, 1)), layer(x).roll(k, 1)) for k in steps)
+
+
+def ends_exchanged(layer, x):
+    order = torch.tensor([x.shape[1] - 1, *range(1, x.shape[1] - 1), 0])
+    return torch.allclose(layer(x[:, order]), layer(x)[:, order])
+
+
+def all_in_one_batch(layer, x):
+    shuffles = orders(x)
+    together = layer(torch.cat([x[:, order] for order in shuffles])).unflatten(0, (10, -1))
+    return torch.allclose(together, torch.stack([layer(x)[:, order] for order in shuffles]))
+
+
+def tokens_of_its_own(layer, x):
+    agree = []
+    for order in orders(x):
+        other = torch.randn_like(x)
+        agree.append(torch.allclose(layer(other[:, order]), layer(other)[:, order]))
+    return all(agree)
+
+
+def by_a_relative_norm(layer, x):
+    apart = [(layer(x[:, o]) - layer(x)[:, o]).norm() / layer(x).norm() for o in orders(x)]
+    return max(apart) < 1e-8
+
+
+RIGHT = {
+    "is_permutation_equivariant": [
+        all_swaps,
+        by_matrices,
+        undone,
+        through_numpy,
+        all_in_one_batch,
+        tokens_of_its_own,
+        by_a_relative_norm,
+    ]
+}
 WRONG = {
     "is_permutation_equivariant": [
         (invariant, "invariance", "invariance"),
@@ -142,6 +224,16 @@ WRONG = {
         (shuffled_once_and_summed, "sums-compared-once", "token by token"),
         (two_exchanged, "first-two-exchanged", "exchanged"),
         (features_shuffled, "features-shuffled", "features"),
+        (the_last_of_ten, "one-shuffle", "as soon as one disagrees"),
+        (a_shuffle_that_moves_all, "one-shuffle", "one shuffle"),
+        (relative_tolerance, "loose-tolerance", "let pass as rounding"),
+        (two_decimals, "loose-tolerance", "let pass as rounding"),
+        (features_added_up, "features-summed", "one by one"),
+        (lengths_compared, "features-summed", "length"),
+        (batch_averaged, "sequences-summed", "one by one"),
+        (sorted_outputs, "outputs-sorted", "its own"),
+        (all_rotations, "rotation-only", "goes round"),
+        (ends_exchanged, "first-and-last-exchanged", "exchanged"),
         (looking_inside, None, "AttributeError"),
         (altering, None, "altered in place"),
         (lambda layer, x: True, "always-true"),

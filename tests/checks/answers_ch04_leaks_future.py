@@ -153,6 +153,68 @@ def exactly_equal(layer, x):
     return False
 
 
+def changed_after(x, cut, new):
+    return torch.cat([x[:, :cut], new[:, cut:]], dim=1)
+
+
+def one_feature_changed(layer, x):
+    full, new = layer(x), torch.cat([torch.randn_like(x[..., :1]), x[..., 1:]], dim=-1)
+    cuts = range(1, x.shape[1])
+    return any(
+        not torch.allclose(layer(changed_after(x, c, new))[:, :c], full[:, :c]) for c in cuts
+    )
+
+
+def turned_round(layer, x):
+    full, cuts = layer(x), range(1, x.shape[1])
+    return any(not torch.allclose(layer(changed_after(x, c, -x))[:, :c], full[:, :c]) for c in cuts)
+
+
+def nan_put_in(layer, x):
+    new, cuts = torch.full_like(x, float("nan")), range(1, x.shape[1])
+    return any(bool(layer(changed_after(x, c, new))[:, :c].isnan().any()) for c in cuts)
+
+
+def two_decimals(layer, x):
+    full, new = layer(x), torch.randn_like(x)
+    for c in range(1, x.shape[1]):
+        if (layer(changed_after(x, c, new)) - full)[:, :c].abs().max() > 0.01:
+            return True
+    return False
+
+
+def returning_at_once(layer, x):
+    new = torch.randn_like(x)
+    for c in range(1, x.shape[1]):
+        return not torch.allclose(layer(changed_after(x, c, new))[:, :c], layer(x)[:, :c])
+
+
+def the_last_verdict(layer, x):
+    new, leaks = torch.randn_like(x), False
+    for c in range(1, x.shape[1]):
+        leaks = not torch.allclose(layer(changed_after(x, c, new))[:, :c], layer(x)[:, :c])
+    return leaks
+
+
+def another_sequence_behind_the_cut(layer, x):
+    full, new = layer(x), 0.5 - 3 * x.flip(0).flip(2)
+    cuts = range(1, x.shape[1])
+    return any(
+        not torch.allclose(layer(changed_after(x, c, new))[:, :c], full[:, :c]) for c in cuts
+    )
+
+
+def feature_by_feature(layer, x):
+    x = x.clone().requires_grad_()
+    output = layer(x)
+    for t in range(x.shape[1] - 1):
+        for feature in output[:, t].sum(0):
+            (gradient,) = torch.autograd.grad(feature, x, retain_graph=True)
+            if gradient[:, t + 1 :].abs().max() > 1e-8:
+                return True
+    return False
+
+
 RIGHT = {
     "leaks_future": [
         by_jacobian,
@@ -160,6 +222,8 @@ RIGHT = {
         by_zeros,
         one_token_at_a_time,
         by_random_mixtures,
+        another_sequence_behind_the_cut,
+        feature_by_feature,
     ]
 }
 WRONG = {
@@ -176,6 +240,12 @@ WRONG = {
         (any_gradient_of_a_sum, "exact-equality", "1e-17"),
         (the_very_next_token, "one-token-changed", "further ahead"),
         (exactly_equal, "exact-equality", "rounding"),
+        (one_feature_changed, "one-feature-changed", "whole tokens"),
+        (turned_round, "sign-changed", "sign"),
+        (nan_put_in, "poisoned", "NaN"),
+        (two_decimals, "loose-tolerance", "let pass as rounding"),
+        (returning_at_once, "first-position-only", "return"),
+        (the_last_verdict, "last-token-only", "last cut"),
         (altering, None, "altered in place"),
         (lambda layer, x: False, "always-false"),
         (lambda layer, x: None, None, "return"),

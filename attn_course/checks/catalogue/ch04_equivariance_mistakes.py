@@ -148,7 +148,7 @@ MISTAKES = (
     ),
     Mistake(
         "one-shuffle",
-        "One shuffle is tried, and it leaves a position where it is.",
+        "One shuffle is tried, or of several one alone counts.",
         examples=tuple(
             found_by(WHOLE, lambda n, place=place: [one_left(n, place)]) for place in (1, 3)
         ),
@@ -170,6 +170,7 @@ MISTAKES = (
         "All positions are moved along by the same step. In a convolution that goes round "
         "everybody keeps the same neighbours: use shuffles without any symmetry, and several.",
         found_by(WHOLE, rotation),
+        also=(found_by(WHOLE, lambda n: [torch.arange(n).roll(k) for k in range(1, n)]),),
     ),
     Mistake(
         "symmetric-shuffles",
@@ -201,12 +202,38 @@ MISTAKES = (
         "The outputs are added up (or averaged) over the positions before they are compared. "
         "That asks whether the whole is the same, not whether each token keeps its output.",
         found_by(comparing(lambda y: y.sum(dim=1))),
+        also=(found_by(comparing(lambda y: y.sum())),),
     ),
     Mistake(
         "sums-compared-once",
         "The outputs are added up (or averaged) over the positions before they are compared, and "
         "one shuffle is tried. Compare the outputs token by token, and try several shuffles.",
         found_by(comparing(lambda y: y.sum(dim=1)), once),
+        also=(found_by(comparing(lambda y: y.sum()), once),),
+    ),
+    Mistake(
+        "features-summed",
+        "The features of each output are added up, or its length is taken, before you compare. "
+        "Behind a layer norm those are the same for all tokens: compare the features one by one.",
+        found_by(comparing(lambda y: y.sum(dim=-1))),
+    ),
+    Mistake(
+        "sequences-summed",
+        "The outputs are added up (or averaged) over the batch before they are compared. What one "
+        "sequence gains another may lose: compare them one by one.",
+        found_by(comparing(lambda y: y.sum(dim=0))),
+    ),
+    Mistake(
+        "outputs-sorted",
+        "The outputs are sorted before they are compared. That asks whether the same numbers come "
+        "out, not whether each token keeps its own.",
+        found_by(comparing(lambda y: y.sort(dim=1).values)),
+    ),
+    Mistake(
+        "first-and-last-exchanged",
+        "Only the first and the last position are ever exchanged. What a layer does with the "
+        "others goes unnoticed: use shuffles of the whole sequence, and several.",
+        found_by(WHOLE, lambda n: [torch.tensor([n - 1, *range(1, n - 1), 0])]),
     ),
     Mistake(
         "one-sample",

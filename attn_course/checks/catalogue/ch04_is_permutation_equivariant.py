@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from attn_course.checks.catalogue import ch04_layers as parts
 from attn_course.checks.catalogue.ch04_equivariance_mistakes import MISTAKES
-from attn_course.checks.catalogue.ch04_layers import Function, at, attend
+from attn_course.checks.catalogue.ch04_layers import Function, Layer, at, attend
 from attn_course.checks.exercise import Exercise, Output, Stage, tenths
 from attn_course.masks import causal_mask
 from attn_course.positions import sinusoidal_encoding
@@ -62,7 +62,7 @@ EQUIVARIANT: dict[str, tuple[Function, str]] = {
         "All its outputs are equal, so in whatever order they stand, they agree.",
     ),
 }
-ORDERED: dict[str, tuple[Function, str]] = {
+ORDERED: dict[str, tuple[Layer, str]] = {
     "attention under a causal mask": (
         lambda x: attend(x, causal_mask(x.shape[1])),
         "The mask says which position may see which: moved to another place, a token sees others.",
@@ -72,9 +72,23 @@ ORDERED: dict[str, tuple[Function, str]] = {
         "A token at another place is another vector there.",
     ),
     "attention with weak positions": (
-        lambda x: attend(x + 0.003 * places(x)),
+        # far from zero, where a share of the value is much
+        lambda x: 2 + attend(x) + 0.0015 * places(x),
         "Its outputs change in the third decimal. How large a difference do you let "
         "pass as rounding?",
+    ),
+    "attention with positions, normalised after": (
+        lambda x: parts.normalised(attend(x + places(x)), -1),
+        "Its features add up to zero, always. Compare them one by one.",
+    ),
+    "positions added in one sequence and taken off in the next": (
+        lambda x: torch.cat([x[:1] + places(x), x[1:2] - places(x), x[2:]]),
+        "Added up over the batch, its outputs show nothing. Compare the sequences one by one.",
+    ),
+    "a layer that minds few orders of the tokens": (
+        parts.Sometimes,
+        "It treats most orders of the tokens alike: one shuffle does not show it, nor does it if "
+        "only the last of several counts. Try several, and say False as soon as one disagrees.",
     ),
     "attention that falls with distance": (
         lambda x: attend(x, bias=-0.5 * parts.apart(x).abs()),
@@ -149,12 +163,12 @@ SINGLE: dict[str, tuple[Function, str]] = {
 """Each of seven positions is, in one of these layers, the one that is treated differently."""
 
 ORDERED |= SINGLE
-LAYERS = EQUIVARIANT | ORDERED
+LAYERS: dict[str, tuple[Layer, str]] = {**EQUIVARIANT, **ORDERED}
 REASONS = {name: reason for name, (_, reason) in LAYERS.items()}
 ALONE = {
     "attention with weak positions": "loose-tolerance",
     "positions in the second sequence of the batch": "one-sequence",
-} | dict.fromkeys(SINGLE, "one-shuffle")
+} | dict.fromkeys([*SINGLE, "a layer that minds few orders of the tokens"], "one-shuffle")
 CALL = parts.verdict({name: function for name, (function, _) in LAYERS.items()})
 
 

@@ -132,14 +132,50 @@ def in_one_feature(x: Tensor, changed: Tensor) -> Tensor:
     return torch.cat([x[..., :-1], changed[..., -1:]], dim=-1)
 
 
+class Sometimes:
+    """Doubles a token at the first place, but for few of the orders that it is shown.
+
+    A single shuffle never shows it, nor does the last of several: the first two orders of the
+    same tokens are treated alike, the next two not, and all further ones alike again. Of tokens
+    that come later than the first batch, every order counts.
+    """
+
+    def __init__(self) -> None:
+        self._orders: dict[bytes, list[bytes]] = {}
+        self._first_batch = 0
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """Return the tokens, (b, n, d), the first one doubled where the order is minded."""
+        self._first_batch = self._first_batch or len(x)
+        minded = torch.tensor([self._minds(sequence.detach()) for sequence in x])
+        return x * (1 + minded[:, None, None] * at(x, 0))
+
+    def _minds(self, sequence: Tensor) -> bool:
+        tokens = sequence.numpy().round(12)
+        kind = tokens[np.lexsort(tokens.T)].tobytes()
+        orders = self._orders.setdefault(kind, [])
+        if tokens.tobytes() not in orders:
+            orders.append(tokens.tobytes())
+        is_new = list(self._orders).index(kind) >= self._first_batch
+        return is_new or orders.index(tokens.tobytes()) in (2, 3)
+
+
+Layer = Function | type[Sometimes]
+"""A layer of the catalogue: a function, or a class that is made anew for each test of it."""
+
+
 # -- how an answer is called and what is read off its verdicts --------------------------------
 
 
 def verdict(layers: dict[str, Any]) -> Callable[..., Any]:
-    """Return the call of a stage whose probes are (the name of a layer, x)."""
+    """Return the call of a stage whose probes are (the name of a layer, x).
+
+    A class among the layers is made anew for each call: it remembers what it is shown.
+    """
 
     def call(answer: Answer, layer: str, x: Tensor) -> Any:
-        result = answer(Opaque(layers[layer]), x)
+        function = layers[layer]
+        result = answer(Opaque(function() if isinstance(function, type) else function), x)
         # a truth value of torch or numpy says the same as Python's
         alike = isinstance(result, np.bool_) or (
             isinstance(result, Tensor) and result.dtype == torch.bool and result.numel() == 1

@@ -165,9 +165,16 @@ LEAKY: dict[str, tuple[Function, str]] = {
         "cut may fall between two blocks: test every position.",
     ),
     "causal attention with a weak look ahead": (
-        lambda x: causal(x) + 0.01 * parts.shift(x, -1),
-        "The future comes in weakly, in the second or third decimal. How much do you let pass as "
-        "rounding?",
+        lambda x: causal(x) + 0.0015 * parts.shift(x, -1),
+        "The future comes in weakly, in the third decimal. How much do you let pass as rounding?",
+    ),
+    "a causal layer that sees one feature of the next token": (
+        lambda x: causal(x) + 0.3 * parts.shift(x, -1)[..., 1:2],
+        "It reads one feature of what follows, neither the first nor the last. Change all of them.",
+    ),
+    "a causal layer that sees how large the next token is": (
+        lambda x: causal(x) + 0.3 * parts.shift(x, -1).square().sum(dim=-1, keepdim=True),
+        "It reads how large the next token is, whatever its sign. Replace tokens by others.",
     ),
     "causal attention, except in the last sequence of the batch": (
         lambda x: parts.in_one_sample(causal(x), attend(x)),

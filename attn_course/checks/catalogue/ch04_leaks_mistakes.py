@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -55,6 +56,23 @@ def added(x: Tensor, start: int) -> Tensor:
     changed = x.clone()
     changed[:, start:] += 1
     return changed
+
+
+def one_feature_replaced(x: Tensor, start: int, feature: int = 0) -> Tensor:
+    """Another number in one feature of what follows."""
+    changed = x.clone()
+    changed[:, start:, feature] = replaced(x, start)[:, start:, feature]
+    return changed
+
+
+def sign_changed(x: Tensor, start: int) -> Tensor:
+    """What follows, with the other sign."""
+    return torch.cat([x[:, :start], -x[:, start:]], dim=1)
+
+
+def poisoned(x: Tensor, start: int) -> Tensor:
+    """NaN in place of what follows."""
+    return torch.cat([x[:, :start], torch.full_like(x[:, start:], torch.nan)], dim=1)
 
 
 def doubled(x: Tensor, start: int) -> Tensor:
@@ -144,7 +162,8 @@ MISTAKES = (
     ),
     Mistake(
         "first-position-only",
-        "Only the first position is looked at. Layers may leak at others.",
+        "Only the first position is looked at (is there a `return` that ends the loop?). Layers "
+        "may leak at others.",
         found_by(cuts=lambda n: [1]),
     ),
     Mistake(
@@ -154,15 +173,35 @@ MISTAKES = (
         examples=(lambda layer, x: leaks_future(layer, x[:1]),),
     ),
     Mistake(
+        "one-feature-changed",
+        "Only one feature of the tokens that follow is changed. A layer may read another one: "
+        "replace the whole tokens.",
+        found_by(one_feature_replaced),
+        also=(found_by(partial(one_feature_replaced, feature=-1)),),
+    ),
+    Mistake(
+        "sign-changed",
+        "The tokens that follow only change their sign. A layer that reads how large they are "
+        "cannot tell: replace them by other random tokens.",
+        found_by(sign_changed),
+    ),
+    Mistake(
+        "poisoned",
+        "NaN or infinity is put in place of the tokens that follow. 0 · NaN is NaN, so it comes "
+        "through where a weight is exactly 0: replace the tokens by other ordinary ones.",
+        found_by(poisoned, close=lambda one, other: not bool(one.isnan().any())),
+    ),
+    Mistake(
         "last-token-only",
-        "Only the last token is ever changed. What earlier positions see of each other goes "
-        "unnoticed.",
+        "Only the last token is ever changed, or only the last cut counts. What earlier positions "
+        "see of each other goes unnoticed.",
         found_by(cuts=lambda n: [n - 1]),
     ),
     Mistake(
         "one-cut",
         "Only one cut is tried, in the middle of the sequence. Where nothing crosses that cut, "
-        "leaks on both its sides go unnoticed: try every cut.",
+        "leaks on both its sides go unnoticed: try every cut. (And one that leaks is enough: not "
+        "all of them need to.)",
         found_by(cuts=lambda n: [n // 2]),
     ),
     Mistake(
@@ -194,7 +233,7 @@ MISTAKES = (
         "loose-tolerance",
         "What your test lets pass as rounding is too much: some layers leak a little. In float64 "
         "rounding stays far below a millionth.",
-        examples=(found_by(close=within(0.1)), found_by(close=within(0.05))),
+        examples=tuple(found_by(close=within(t)) for t in (0.1, 0.05, 0.01)),
     ),
     Mistake(
         "exact-equality",
