@@ -71,6 +71,7 @@ def read_shift(seen: Sequence[Seen]) -> Diagnosis | None:
     """Find the number that stands beside the weights, or cuts them off, if one explains all."""
     probes = [(p.args[0].double(), p.actual.double(), p.expected.double()) for p in seen]
     weights, entropy, _ = min(probes, key=lambda probe: probe[0].min().item())
+    slack = max(1e-5, 0.01 * max((h - exact).abs().max().item() for _, h, exact in probes))
     left_out = [p for p in torch.cat([w.flatten() for w, _, _ in probes]).tolist() if 0 < p < 0.3]
     for what, (spoilt, mistake) in _SPOILT.items():
         tried, held = (_GRID, [(weights, entropy)])
@@ -81,7 +82,7 @@ def read_shift(seen: Sequence[Seen]) -> Diagnosis | None:
             key=lambda eps: sum(float((spoilt(w, eps) - h).abs().sum()) for w, h in held),
         )
         if all(
-            torch.allclose(spoilt(p, eps) - exact, h - exact, rtol=0.05, atol=1e-5)
+            torch.allclose(spoilt(p, eps) - exact, h - exact, rtol=0.05, atol=slack)
             for p, h, exact in probes
         ):
             return Diagnosis(f"{what.format(f'{eps:.1g}')} {_NO_SHIFT}", mistake)
