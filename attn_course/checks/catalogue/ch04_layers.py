@@ -164,18 +164,19 @@ Layer = Function | type[Sometimes]
 """A layer of the catalogue: a function, or a class that is made anew for each test of it."""
 
 
+def unused(layer: Layer) -> Function:
+    """The layer as a test should get it: one that remembers has been shown nothing."""
+    return layer() if isinstance(layer, type) else layer
+
+
 # -- how an answer is called and what is read off its verdicts --------------------------------
 
 
 def verdict(layers: dict[str, Any]) -> Callable[..., Any]:
-    """Return the call of a stage whose probes are (the name of a layer, x).
-
-    A class among the layers is made anew for each call: it remembers what it is shown.
-    """
+    """Return the call of a stage whose probes are (the name of a layer, x)."""
 
     def call(answer: Answer, layer: str, x: Tensor) -> Any:
-        function = layers[layer]
-        result = answer(Opaque(function() if isinstance(function, type) else function), x)
+        result = answer(Opaque(unused(layers[layer])), x)
         # a truth value of torch or numpy says the same as Python's
         alike = isinstance(result, np.bool_) or (
             isinstance(result, Tensor) and result.dtype == torch.bool and result.numel() == 1
