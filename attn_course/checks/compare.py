@@ -48,11 +48,15 @@ AXIS_WORDS = {
 
 @dataclass(frozen=True)
 class Expected:
-    """What one value of an answer is held against: its name, its axes, the reference's value."""
+    """What one value of an answer is held against: its name, its axes, the reference's value.
+
+    slack: what is let pass beyond the tolerance, where the dtype cannot resolve the value.
+    """
 
     name: str
     axes: tuple[str, ...]
     value: Any
+    slack: float = 0.0
 
 
 def problem(actual: Any, expected: Expected, dtype: torch.dtype) -> str | None:
@@ -91,7 +95,7 @@ def same(one: Any, other: Any, dtype: torch.dtype) -> bool:
     return type(one) is type(other) and one == other
 
 
-def close(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> Tensor:
+def close(actual: Tensor, expected: Tensor, dtype: torch.dtype, slack: float = 0.0) -> Tensor:
     """Elementwise: equal up to what `dtype` can resolve; NaN equals NaN."""
     if not expected.is_floating_point() and not actual.is_floating_point():
         return actual.to(torch.int64) == expected.to(torch.int64)
@@ -103,7 +107,7 @@ def close(actual: Tensor, expected: Tensor, dtype: torch.dtype) -> Tensor:
         actual.to(torch.float64),
         target,
         rtol=relative,
-        atol=of_largest * (max(largest, LEAST) if largest else 1.0),
+        atol=of_largest * (max(largest, LEAST) if largest else 1.0) + slack,
         equal_nan=True,
     )
 
@@ -205,7 +209,7 @@ def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
 
 def _value_problem(actual: Tensor, expected: Expected, dtype: torch.dtype) -> str | None:
     target: Tensor = expected.value
-    right = close(actual, target, dtype)
+    right = close(actual, target, dtype, expected.slack)
     if bool(right.all()):
         return None
     lost = (~actual.isfinite() & target.isfinite()).sum().item()

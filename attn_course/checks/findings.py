@@ -25,6 +25,9 @@ from attn_course.checks.runner import TIME_LIMIT, Failure, Outcome, copy_of, det
 TOTAL_LIMIT = 30.0
 """Seconds of wall-clock time for all calls of one answer together."""
 
+TIMES_OWN = 4.0
+"""An answer that adds in another order than the reference may be this much further off."""
+
 
 def observe(answer: Answer, cases: Sequence[Case]) -> list[Outcome]:
     """Call `answer` on each case, and on the first one again; stop at the time limit."""
@@ -49,23 +52,38 @@ def outcomes_of(answer: Answer, cases: Sequence[Case]) -> Iterator[Outcome]:
 
 @dataclass(frozen=True)
 class Finding:
-    """One case with what the answer did there and what is wrong with it (None: nothing)."""
+    """One case with what the answer did there and what is wrong with it (None: nothing).
+
+    own: the reference's value in the inputs' own dtype, where that was asked for.
+    """
 
     case: Case
     outcome: Outcome
     expected: Any
     problem: str | None
+    own: Any = None
 
 
 def examined(exercise: Exercise, case: Case, outcome: Outcome) -> Finding:
     """What an outcome is worth, held against the reference's in float64."""
     exact = as_float64(copy_of(case.args))
     expected = detached(call_stage(case.stage, exercise.reference, exact))
-    return Finding(case, outcome, expected, problem_of(exercise, case, outcome, expected))
+    finding = Finding(case, outcome, expected, problem_of(exercise, case, outcome, expected))
+    if finding.problem and case.dtype == torch.float32 and comparable(finding):
+        own = detached(call_stage(case.stage, exercise.reference, copy_of(case.args)))
+        problem = problem_of(exercise, case, outcome, expected, own)
+        return replace(finding, problem=problem, own=own)
+    return finding
 
 
-def problem_of(exercise: Exercise, case: Case, outcome: Outcome, expected: Any) -> str | None:
-    """What is wrong with an outcome, in words; None if it is right."""
+def problem_of(
+    exercise: Exercise, case: Case, outcome: Outcome, expected: Any, own: Any = None
+) -> str | None:
+    """What is wrong with an outcome, in words; None if it is right.
+
+    own: the reference's value in the inputs' own dtype, where no more may be asked of an answer
+        than of the reference: large terms that cancel leave few digits of what they add up to.
+    """
     if outcome.failure:
         return _failure_problem(outcome.failure)
     if outcome.altered:
@@ -73,27 +91,36 @@ def problem_of(exercise: Exercise, case: Case, outcome: Outcome, expected: Any) 
         altered = ", ".join(f"`{names[k]}`" for k in outcome.altered)
         return f"the input {altered} is altered in place"
     wanted = case.stage.outputs or exercise.outputs
-    return _value_problem(outcome.value, wanted, expected, case)
+    return _value_problem(outcome.value, wanted, expected, case, own)
 
 
 def _value_problem(
-    actual: Any, wanted: tuple[Output, ...], expected: Any, case: Case
+    actual: Any, wanted: tuple[Output, ...], expected: Any, case: Case, own: Any
 ) -> str | None:
     if len(wanted) == 1:
-        actual, expected = (actual,), (expected,)
+        actual, expected, own = (actual,), (expected,), (own,)
     elif not isinstance(actual, tuple) or len(actual) != len(wanted):
         names = ", ".join(output.name for output in wanted)
         return f"it must return ({names}), got {describe(actual)}" + (
             ": is there a `return`?" if actual is None else ""
         )
-    for output, value, target in zip(wanted, actual, expected, strict=True):
+    slacks = map(_slack, own or (None,) * len(wanted), expected)
+    for output, value, target, slack in zip(wanted, actual, expected, slacks, strict=True):
         if value is None and target is not None and len(wanted) > 1:
             return f"`{output.name}` is missing: None is returned in its place"
-        aim = Expected(f"`{output.name}`", tuple(output.axes.split()), target)
+        aim = Expected(f"`{output.name}`", tuple(output.axes.split()), target, slack)
         problem = compare.problem(value, aim, case.dtype)
         if problem:
             return problem
     return None
+
+
+def _slack(own: Any, exact: Any) -> float:
+    """How much is let pass because the reference itself is off in this dtype."""
+    if not (isinstance(own, torch.Tensor) and own.is_floating_point() and own.numel()):
+        return 0.0
+    off = float((own.double() - exact.double()).abs().max())
+    return TIMES_OWN * off if off < torch.inf else 0.0
 
 
 def _failure_problem(failure: Failure) -> str:

@@ -110,7 +110,10 @@ def _comparisons(
             continue
         agrees = same_outcome(outcome, finding.outcome, finding.case.dtype)
         agrees = agrees and (not text or _same_words(outcome, finding.outcome))
-        yield agrees, not problem_of(exercise, finding.case, outcome, finding.expected)
+        yield (
+            agrees,
+            not problem_of(exercise, finding.case, outcome, finding.expected, finding.own),
+        )
 
 
 def _same_words(known: Outcome, found: Outcome) -> bool:
