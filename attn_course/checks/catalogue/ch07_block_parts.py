@@ -54,12 +54,18 @@ OTHER_HEADS = (
     "An attention is made with another number of heads than num_heads. What is learnt is as large "
     "for any number of them, so that nothing else would tell."
 )
-WRITTEN_OVER = (
-    "`+=` writes over numbers that attention still needs for its gradient, in a copy of x as well. "
-    "Write x = x + …, which makes a new tensor."
-)
-WRITTEN_OVER_ERROR = "has been modified by an inplace operation"
-"""What autograd says of it, and of nothing else."""
+
+
+def in_place_copy(answer: Answer, *also: Answer) -> Mistake:
+    """The mistake of adding in place to a copy of x, made in these ways."""
+    return Mistake(
+        "in-place-copy",
+        "`+=` writes over numbers that attention still needs for its gradient, in a copy of x as "
+        "well. Write x = x + …, which makes a new tensor.",
+        answer,
+        also=also,
+        error="has been modified by an inplace operation",  # autograd's, of this alone
+    )
 
 
 def fresh_parts(d_model: int, num_heads: int, d_ff: int, like: Tensor) -> dict[str, nn.Module]:

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from attn_course.blocks import EncoderBlock
-from attn_course.checks.catalogue.ch07_block_parts import WRITTEN_OVER, WRITTEN_OVER_ERROR, stages
+from attn_course.checks.catalogue.ch07_block_parts import in_place_copy, stages
 from attn_course.checks.catalogue.ch07_block_versions import (
     around,
     attend,
@@ -81,13 +81,7 @@ ORDER = "Asked for is the paper's order, norm(x + sublayer(x))."
 
 MISTAKES = (
     *common(post, right),
-    Mistake(
-        "in-place-copy",
-        WRITTEN_OVER,
-        version(written_over),
-        also=(version(first_written_over),),
-        error=WRITTEN_OVER_ERROR,
-    ),
+    in_place_copy(version(written_over), version(first_written_over)),
     Mistake(
         "pre-norm",
         f"The norm stands before the sublayer: that is pre-norm. {ORDER}",

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from attn_course.blocks import PreNormBlock
-from attn_course.checks.catalogue.ch07_block_parts import WRITTEN_OVER, WRITTEN_OVER_ERROR, stages
+from attn_course.checks.catalogue.ch07_block_parts import in_place_copy, stages
 from attn_course.checks.catalogue.ch07_block_versions import (
     around,
     attend,
@@ -76,12 +76,7 @@ ORDER = "Asked for is x + sublayer(norm(x)): nothing stands on the way through t
 
 MISTAKES = (
     *common(pre, right),
-    Mistake(
-        "in-place-copy",
-        WRITTEN_OVER,
-        version(written_over),
-        error=WRITTEN_OVER_ERROR,
-    ),
+    in_place_copy(version(written_over)),
     Mistake(
         "post-norm",
         f"The norm stands after the sum: that is post-norm. {ORDER}",

@@ -6,12 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from attn_course.checks.catalogue.ch07_block_parts import (
-    OTHER_HEADS,
-    OTHER_WIDTH,
-    WRITTEN_OVER,
-    WRITTEN_OVER_ERROR,
-)
+from attn_course.checks.catalogue.ch07_block_parts import OTHER_HEADS, OTHER_WIDTH, in_place_copy
 from attn_course.checks.catalogue.ch08_decoder_block_versions import (
     adds_to_the_first,
     always_causal,
@@ -360,12 +355,9 @@ MISTAKES = (
         version(written_into),
         also=(version(memory_written_into),),
     ),
-    Mistake(
-        "in-place-copy",
-        WRITTEN_OVER,
+    in_place_copy(
         version(lambda block, x, *others: written_into(block, x.clone(), *others)),
-        also=(version(first_written_into),),
-        error=WRITTEN_OVER_ERROR,
+        version(first_written_into),
     ),
     Mistake(
         "library-attention",
