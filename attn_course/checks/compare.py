@@ -232,12 +232,12 @@ def _relation(actual: Tensor, target: Tensor, dtype: torch.dtype) -> str | None:
         return "it is the transpose of what is expected (last two axes exchanged)"
     if a.numel() < 2:
         return None
-    factor = (a * t).sum() / (t * t).sum() if bool((t != 0).any()) else torch.tensor(0.0)
     if _is_near(a, t):
         return (
             "right to three digits and no further: is something rounded on the way (half "
             "precision?), approximated, or a small constant added?"
         )
+    factor = (a * t).sum() / (t * t).sum() if bool((t != 0).any()) else torch.tensor(0.0)
     if bool(factor != 0) and bool(close(a, factor * t, dtype).all()):
         return f"it is {number(factor)} times what is expected, everywhere"
     offset = (a - t).mean()

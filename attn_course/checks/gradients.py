@@ -14,6 +14,9 @@ LOST_GRADIENT = (
     "The values are right, but the gradient is not: what it should reach would not be trained."
 )
 
+CHANGED_IN_PLACE = "has been modified by an inplace operation"
+"""What autograd says of a value that was written over though it is needed, and of nothing else."""
+
 
 def input_gradients(answer: Answer, *args: Any) -> Any:
     """The gradients of an answer's results with respect to each floating argument.

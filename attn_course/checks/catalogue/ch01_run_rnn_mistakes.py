@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from attn_course.checks.exercise import Answer, Mistake
-from attn_course.checks.gradients import detached_inputs
+from attn_course.checks.gradients import CHANGED_IN_PLACE, detached_inputs
 from attn_course.recurrent import rnn_step, run_rnn
 
 
@@ -285,7 +285,7 @@ MISTAKES = (
         "steps write into, and the backward pass finds it altered. Keep the state in a variable "
         "of its own, or the states in a list.",
         read_back_from_the_table,
-        error="has been modified by an inplace operation",
+        error=CHANGED_IN_PLACE,
     ),
     Mistake(
         "gradient-cut",

@@ -25,7 +25,7 @@ from attn_course.checks.exercise import (
     tensors_in,
     tenths,
 )
-from attn_course.checks.gradients import LOST_GRADIENT, input_gradients
+from attn_course.checks.gradients import CHANGED_IN_PLACE, LOST_GRADIENT, input_gradients
 from attn_course.checks.modules import (
     copied,
     drawn,
@@ -64,7 +64,7 @@ def in_place_copy(answer: Answer, *also: Answer) -> Mistake:
         "well. Write x = x + …, which makes a new tensor.",
         answer,
         also=also,
-        error="has been modified by an inplace operation",  # autograd's, of this alone
+        error=CHANGED_IN_PLACE,
     )
 
 
