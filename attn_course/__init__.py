@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attn_course.checks import check, hint
     from attn_course.device import DeviceToggle, pick_device
-    from attn_course.progress import show_progress
-    from attn_course.questions import calibration, predict, quiz, recall, reveal
+    from attn_course.learner.progress import show_progress
+    from attn_course.learner.questions import calibration, predict, quiz, recall, reveal
 
 __version__ = "0.1.0"
 
@@ -20,12 +20,12 @@ _HOMES = {
     "hint": "attn_course.checks",
     "DeviceToggle": "attn_course.device",
     "pick_device": "attn_course.device",
-    "show_progress": "attn_course.progress",
-    "calibration": "attn_course.questions",
-    "predict": "attn_course.questions",
-    "quiz": "attn_course.questions",
-    "recall": "attn_course.questions",
-    "reveal": "attn_course.questions",
+    "show_progress": "attn_course.learner.progress",
+    "calibration": "attn_course.learner.questions",
+    "predict": "attn_course.learner.questions",
+    "quiz": "attn_course.learner.questions",
+    "recall": "attn_course.learner.questions",
+    "reveal": "attn_course.learner.questions",
 }
 __all__ = [  # noqa: RUF022 (the order in which a learner meets them)
     "check",

@@ -13,11 +13,11 @@ from attn_course import __version__
 # name: (module, attribute, what the list of commands says of it)
 _COMMANDS = {
     "doctor": (
-        "attn_course.doctor",
+        "attn_course.setup.doctor",
         "command",
         "Show what is installed, and the line that mends what is not.",
     ),
-    "lab": ("attn_course.lab", "command", "Open JupyterLab at a chapter."),
+    "lab": ("attn_course.setup.lab", "command", "Open JupyterLab at a chapter."),
     "progress": ("attn_course.cli", "progress", "Show which exercises you have passed."),
     "grade": (
         "attn_course.grading.command",
@@ -67,6 +67,6 @@ def main() -> None:
 @click.command()
 def progress() -> None:
     """Show which exercises you have passed, as a bar for each chapter."""
-    from attn_course.progress import render_text
+    from attn_course.learner.progress import render_text
 
     click.echo(render_text())

@@ -12,8 +12,9 @@ import nbformat
 import pytest
 from click.testing import CliRunner
 
-from attn_course import __version__, cli, lab
+from attn_course import __version__, cli
 from attn_course.course import CHAPTERS, find_chapter, project_root
+from attn_course.setup import lab
 
 ROOT = Path(__file__).resolve().parents[1]
 URL = re.compile(r"http://\S+")

@@ -7,15 +7,14 @@ import ipywidgets
 import pytest
 import torch
 
-from attn_course import device
-from attn_course.device import DeviceToggle, device_reasons, pick_device
+from attn_course.device import DeviceToggle, choice, device_reasons, pick_device, toggle
 
 
 @pytest.fixture(autouse=True)
 def _a_new_session(monkeypatch):
-    monkeypatch.setattr(device, "_choice", None)
-    monkeypatch.setattr(device, "_shown", None)
-    monkeypatch.delenv(device.VARIABLE, raising=False)
+    monkeypatch.setattr(choice, "_choice", None)
+    monkeypatch.setattr(toggle, "_shown", None)
+    monkeypatch.delenv(choice.VARIABLE, raising=False)
 
 
 @pytest.fixture
@@ -30,28 +29,28 @@ def no_gpu(monkeypatch):
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
 
 
-def buttons(toggle):
-    toggle._repr_mimebundle_()
-    return device._shown.buttons
+def buttons(shown):
+    shown._repr_mimebundle_()
+    return toggle._shown.buttons
 
 
 @pytest.mark.usefixtures("two_gpus")
 def test_default_variable_and_toggle_in_rising_order(monkeypatch):
     assert pick_device() == torch.device("cpu")
-    monkeypatch.setenv(device.VARIABLE, "cuda:1")
+    monkeypatch.setenv(choice.VARIABLE, "cuda:1")
     assert pick_device() == torch.device("cuda:1")
-    toggle = DeviceToggle()
-    assert toggle.device == torch.device("cuda:1")
-    toggle.select("cpu")
-    assert pick_device() == toggle.device == torch.device("cpu")
-    monkeypatch.setenv(device.VARIABLE, "cuda")
+    chosen = DeviceToggle()
+    assert chosen.device == torch.device("cuda:1")
+    chosen.select("cpu")
+    assert pick_device() == chosen.device == torch.device("cpu")
+    monkeypatch.setenv(choice.VARIABLE, "cuda")
     assert pick_device() == torch.device("cpu")
 
 
 @pytest.mark.usefixtures("no_gpu")
 @pytest.mark.parametrize("wrong", ["gpu", "cuda", "CPU ", "cpu:1", "mps", "cuda:x"])
 def test_a_wrong_variable_names_what_is_valid(monkeypatch, wrong):
-    monkeypatch.setenv(device.VARIABLE, wrong)
+    monkeypatch.setenv(choice.VARIABLE, wrong)
     with pytest.raises(ValueError, match=rf"ATTN_COURSE_DEVICE='{wrong}'.*Valid: 'cpu'.*'cuda': "):
         pick_device()
     with pytest.raises(ValueError, match="ATTN_COURSE_DEVICE"):
@@ -60,11 +59,11 @@ def test_a_wrong_variable_names_what_is_valid(monkeypatch, wrong):
 
 @pytest.mark.usefixtures("two_gpus")
 def test_a_gpu_that_is_not_there_is_refused():
-    toggle = DeviceToggle()
-    toggle.select("cuda:1")
+    chosen = DeviceToggle()
+    chosen.select("cuda:1")
     with pytest.raises(ValueError, match="'cuda:2' cannot be used here"):
-        toggle.select("cuda:2")
-    assert toggle.device == torch.device("cuda:1")
+        chosen.select("cuda:2")
+    assert chosen.device == torch.device("cuda:1")
 
 
 @pytest.mark.usefixtures("no_gpu")
@@ -94,7 +93,7 @@ def test_absent_devices_are_greyed_and_say_why():
         "mps": True,
     }
     assert "built without CUDA" in found["cuda"].tooltip or "no GPU" in found["cuda"].tooltip
-    text = " ".join(w.value for w in device._shown.box.children if isinstance(w, ipywidgets.HTML))
+    text = " ".join(w.value for w in toggle._shown.box.children if isinstance(w, ipywidgets.HTML))
     assert "GPU (CUDA) cannot be chosen: " in text
     assert "GPU (Apple MPS) cannot be chosen: " in text
     assert "CPU cannot" not in text
@@ -108,29 +107,29 @@ def test_a_click_chooses_and_shows_it():
     found["cuda"].click()
     assert pick_device() == torch.device("cuda")
     assert [name for name, button in found.items() if button.icon == "check"] == ["cuda"]
-    assert "GPU (CUDA)" in device._shown.status.value
-    assert 'role="status"' in device._shown.status.value
+    assert "GPU (CUDA)" in toggle._shown.status.value
+    assert 'role="status"' in toggle._shown.status.value
 
 
 @pytest.mark.usefixtures("two_gpus")
 def test_a_second_toggle_keeps_the_choice_and_clears_the_first():
     first = DeviceToggle()
     buttons(first)["cuda"].click()
-    old = device._shown
+    old = toggle._shown
     second = DeviceToggle()
     assert second.device == torch.device("cuda")
     assert [name for name, b in buttons(second).items() if b.icon == "check"] == ["cuda"]
     assert old.box.comm is None
     assert all(button.comm is None for button in old.buttons.values())
-    assert device._shown.box.comm is not None
+    assert toggle._shown.box.comm is not None
 
 
 @pytest.mark.usefixtures("no_gpu")
 def test_what_is_stored_in_a_notebook_is_the_same_on_every_machine(monkeypatch):
     bundle = DeviceToggle()._repr_mimebundle_()
     view = bundle.pop("application/vnd.jupyter.widget-view+json")
-    assert view["model_id"] == device._shown.box.model_id
-    assert bundle == {"text/plain": device.WORDS["plain"]}
+    assert view["model_id"] == toggle._shown.box.model_id
+    assert bundle == {"text/plain": toggle.PLAIN}
     assert repr(DeviceToggle()) == "DeviceToggle(device='cpu')"
 
 

@@ -13,9 +13,9 @@ from babel.dates import get_month_names
 from click.testing import CliRunner
 from jupyterlab_server import config
 
-from attn_course import doctor
-from attn_course.doctor import Finding
 from attn_course.plots import fonts
+from attn_course.setup import doctor
+from attn_course.setup.doctor import Finding
 from attn_course.tasks.dates import LANGUAGES
 
 

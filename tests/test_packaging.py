@@ -254,7 +254,7 @@ def test_version_is_the_same_everywhere():
 
 
 @pytest.mark.parametrize(
-    "module", ["attn_course", "attn_course.course", "attn_course.cli", "attn_course.lab"]
+    "module", ["attn_course", "attn_course.course", "attn_course.cli", "attn_course.setup.lab"]
 )
 def test_import_draws_in_nothing_heavy(module):
     code = (

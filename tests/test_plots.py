@@ -14,8 +14,8 @@ from matplotlib import font_manager
 from PIL import Image
 from torch import nn
 
-from attn_course import cells
 from attn_course.attention import attention_entropy
+from attn_course.notebook import cells
 from attn_course.plots import (
     Choices,
     Picture,

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from attn_course import progress
 from attn_course.checks import exercises
+from attn_course.learner import progress
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def file(tmp_path, monkeypatch):
 def test_it_is_kept_between_processes(file):
     progress.record_attempt("softmax", False)
     progress.record_attempt("softmax", True)
-    code = "from attn_course import progress; print(sorted(progress.passed()))"
+    code = "from attn_course.learner import progress; print(sorted(progress.passed()))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "['softmax']"
     assert json.loads(file.read_text())["exercises"]["softmax"]["attempts"] == 2
@@ -30,7 +30,7 @@ def test_it_is_kept_between_processes(file):
 
 def test_writers_at_once_lose_nothing(file):
     code = (
-        "from attn_course import progress\n"
+        "from attn_course.learner import progress\n"
         "for _ in range(20): progress.record_attempt('softmax', False)"
     )
     writers = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]

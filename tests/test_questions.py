@@ -3,9 +3,9 @@
 import pytest
 import traitlets
 
-from attn_course import progress, questions
 from attn_course.explorers import Predict, Quiz
-from attn_course.questions import parse
+from attn_course.learner import progress, questions
+from attn_course.learner.questions import parse
 
 COMPILED = {
     f"q{chapter}{k}": {

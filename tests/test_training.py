@@ -9,8 +9,17 @@ import torch
 from torch import nn
 from tqdm.notebook import tqdm_notebook
 
-from attn_course import checkpoints, progress_bar, training, training_steps
-from attn_course.training import History, TrainingDiverged, fit, lr_factor, torch_threads
+from attn_course.training import (
+    History,
+    TrainingDiverged,
+    checkpoints,
+    fit,
+    loop,
+    lr_factor,
+    progress_bar,
+    steps,
+    torch_threads,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -157,7 +166,7 @@ class Clock:
 
 
 def test_budget_in_seconds_ends_the_run_and_the_schedule(monkeypatch):
-    monkeypatch.setattr(training.time, "process_time", Clock(0.25))
+    monkeypatch.setattr(loop.time, "process_time", Clock(0.25))
     history = fit(nn.Linear(2, 1), squared_error, regression, seconds=30, lr=0.1)
     assert history.seconds[-2] < 30 <= history.seconds[-1] + 0.5
     assert 20 < history.steps < 60
@@ -167,7 +176,7 @@ def test_budget_in_seconds_ends_the_run_and_the_schedule(monkeypatch):
 
 
 def test_what_is_spent_first_ends_the_run(monkeypatch):
-    monkeypatch.setattr(training.time, "process_time", Clock(1.0))
+    monkeypatch.setattr(loop.time, "process_time", Clock(1.0))
     assert fit(nn.Linear(2, 1), squared_error, regression, seconds=1000, steps=3).steps == 3
     assert fit(nn.Linear(2, 1), squared_error, regression, seconds=6, steps=1000).steps < 7
 
@@ -246,7 +255,7 @@ def test_a_finished_checkpoint_gives_the_model_without_training(tmp_path):
 def test_checkpoints_are_written_as_often_as_asked(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(
-        training_steps,
+        steps,
         "save_checkpoint",
         lambda path, model, opt, history: written.append(len(history["loss"])),
     )
@@ -511,9 +520,9 @@ def test_a_terminal_gets_a_bar_with_the_loss_unless_it_is_switched_off(capfd, mo
 # kills: a time left that counts the steps of the run before as if they had just been made
 def test_the_bar_of_a_resumed_run_begins_where_the_run_does(tmp_path, monkeypatch):
     begun = []
-    real = training.training_bar
+    real = loop.training_bar
     monkeypatch.setattr(
-        training, "training_bar", lambda *args, done: begun.append(done) or real(*args, done=done)
+        loop, "training_bar", lambda *args, done: begun.append(done) or real(*args, done=done)
     )
     path = tmp_path / "run.pt"
     fit(nn.Linear(2, 1), squared_error, regression, steps=3, checkpoint=path)

@@ -9,12 +9,12 @@ import pkgutil
 from functools import cache
 from typing import Any
 
-from attn_course import progress
 from attn_course.checks import catalogue
 from attn_course.checks.exercise import Exercise
 from attn_course.checks.judging import judge, observe
 from attn_course.checks.report import Report, WrongAnswer, display_bundle, inline_html, show
 from attn_course.checks.runner import Outcome
+from attn_course.learner import progress
 
 __all__ = ["Exercise", "Report", "WrongAnswer", "check", "exercises", "get", "hint"]
 

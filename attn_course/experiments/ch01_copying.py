@@ -12,10 +12,10 @@ from torch import Tensor, nn
 
 from attn_course.plots import LiveFigure, Slider, draw_map, live_figure
 from attn_course.plots.picture import COLOURS
-from attn_course.progress_bar import training_bar
 from attn_course.recurrent import RecurrentSeq2Seq, gradient_by_distance
 from attn_course.tasks import START, Batch, Task, copy_task, shift_right
 from attn_course.training import History, StepInfo, fit, torch_threads
+from attn_course.training.progress_bar import training_bar
 
 _NAMES = {False: "fixed state", True: "attention"}
 

@@ -10,9 +10,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attn_course.attention import attention_scores
-from attn_course.progress_bar import training_bar
 from attn_course.tasks import Batch, Task, recall_task
 from attn_course.training import History, fit
+from attn_course.training.progress_bar import training_bar
 
 
 def random_vectors(

@@ -12,10 +12,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from attn_course.experiments.ch02 import split_into_tokens
-from attn_course.progress_bar import training_bar
 from attn_course.self_attention import Layer, SelfAttention
 from attn_course.tasks.base import Batch, Task
 from attn_course.training import History, fit
+from attn_course.training.progress_bar import training_bar
 
 # -- a bank, set by hand ----------------------------------------------------------------------
 

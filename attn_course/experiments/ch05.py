@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.blocks import FeedForward
 from attn_course.multihead import MultiHeadAttention, ablate_heads, projection
-from attn_course.progress_bar import training_bar
 from attn_course.tasks import staircase_task
 from attn_course.tasks.base import Batch, Task
 from attn_course.training import History, fit
+from attn_course.training.progress_bar import training_bar
 
 NUM_ITEMS = 8
 NUM_KEYS = 8

@@ -10,10 +10,10 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attn_course.models import Config, DecoderLM, Position
-from attn_course.progress_bar import training_bar
 from attn_course.tasks import Task, k_back_task, latest_write_task
 from attn_course.tasks.base import IGNORE, Batch
 from attn_course.training import fit
+from attn_course.training.progress_bar import training_bar
 
 POSITIONS: tuple[Position, ...] = get_args(Position)
 """All ways that a `Config` knows, "none" first."""

@@ -14,10 +14,10 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from attn_course.blocks import EncoderBlock, LayerNorm, Order, Residual
 from attn_course.experiments.ch05_costs import multiply_adds
 from attn_course.multihead import projection
-from attn_course.progress_bar import training_bar
 from attn_course.tasks import Task, reverse_task
 from attn_course.tasks.base import Batch
 from attn_course.training import History, StepInfo, fit
+from attn_course.training.progress_bar import training_bar
 
 NUM_SYMBOLS = 8
 

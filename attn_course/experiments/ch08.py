@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from attn_course.generation import greedy_decode
 from attn_course.losses import masked_cross_entropy
 from attn_course.models import Config, Seq2Seq
-from attn_course.progress_bar import training_bar
 from attn_course.recurrent import RecurrentSeq2Seq
 from attn_course.tasks import START, Batch, DateTask, date_task, shift_right
 from attn_course.training import History, StepInfo, fit
+from attn_course.training.progress_bar import training_bar
 
 ISO_LENGTH = 10
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from attn_course.explorers.base import STATE, Explorer
 from attn_course.explorers.data import Whole
+from attn_course.learner.questions import Question, example, get
 from attn_course.plots.fonts import family_for
-from attn_course.questions import Question, example, get
 
 NONE = -1
 """The index of no option."""

@@ -19,8 +19,8 @@ import traitlets
 from matplotlib.figure import Figure
 from PIL import Image
 
-from attn_course.cells import shown
 from attn_course.explorers.words import filled, words_of
+from attn_course.notebook.cells import shown
 from attn_course.plots.picture import image_html, new_figure, render_image, style
 
 STATE = {"sync": True, "state": True}

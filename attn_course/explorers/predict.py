@@ -5,11 +5,11 @@ from typing import Any
 
 import traitlets
 
-from attn_course import progress
 from attn_course.explorers.asked import NONE, Asked, block, inline, question_of
 from attn_course.explorers.base import STATE
 from attn_course.explorers.data import Whole, show
-from attn_course.questions import CONFIDENCES, Question
+from attn_course.learner import progress
+from attn_course.learner.questions import CONFIDENCES, Question
 
 
 class Predict(Asked):

@@ -4,11 +4,11 @@ from typing import Any
 
 import traitlets
 
-from attn_course import progress
 from attn_course.explorers.asked import NONE, Asked, block, inline, question_of
 from attn_course.explorers.base import STATE
 from attn_course.explorers.data import Whole
-from attn_course.questions import Question
+from attn_course.learner import progress
+from attn_course.learner.questions import Question
 
 
 class Quiz(Asked):

@@ -13,7 +13,6 @@ import traitlets
 from matplotlib.figure import Figure
 from torch import Tensor, nn
 
-from attn_course.cells import shown
 from attn_course.explorers.attention_maps import (
     amount,
     are_sentences,
@@ -28,6 +27,7 @@ from attn_course.explorers.base import STATE, Explorer
 from attn_course.explorers.data import Whole, show, to_plain
 from attn_course.explorers.example_run import example_run
 from attn_course.explorers.viewer import draw_map_of, draw_thumbnails
+from attn_course.notebook.cells import shown
 from attn_course.plots.picture import COLOURS
 from attn_course.training import History, StepInfo
 

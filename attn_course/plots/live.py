@@ -7,7 +7,7 @@ from functools import partial
 from html import escape
 from typing import Any
 
-from attn_course.cells import shown
+from attn_course.notebook.cells import shown
 from attn_course.plots.picture import image_html, new_figure, render_png, style
 from attn_course.plots.words import WORDS
 

@@ -22,7 +22,7 @@ Explorer._png = lambda self, numbers: b''"""
 COUNT = "import ipywidgets; print('alive', len(ipywidgets.Widget.widgets))"
 
 WITH_A_FIELD = """from attn_course.explorers import HeadsExplorer, Predict
-from attn_course.questions import Question
+from attn_course.learner.questions import Question
 from IPython.display import display
 question = Question("q", "00", "prediction-number", "How large?", high=2.0)
 display(HeadsExplorer(), Predict(question))"""

@@ -11,8 +11,9 @@ import pytest
 import torch
 from nbclient import NotebookClient
 
-from attn_course import checks, progress
+from attn_course import checks
 from attn_course.checks import WrongAnswer, check, examine, findings, get, hint, runner
+from attn_course.learner import progress
 
 NAME = "scaled_dot_product_attention"
 

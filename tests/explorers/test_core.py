@@ -20,11 +20,11 @@ from ipywidgets import Layout
 from ipywidgets.widgets import widget as widgets
 
 import attn_course.attention as attention
-from attn_course import cells
 from attn_course.explorers import ScalingExplorer, TrainingView
 from attn_course.explorers.base import browser_module
 from attn_course.explorers.data import as_array, normals, pack, show, to_plain, unpack
 from attn_course.explorers.words import WORDS, words_of
+from attn_course.notebook import cells
 
 NAN, INF = math.nan, math.inf
 VIEW = "application/vnd.jupyter.widget-view+json"

@@ -12,7 +12,7 @@ from attn_course.explorers import (
     TrainingView,
 )
 from attn_course.explorers.base import Explorer
-from attn_course.questions import Question
+from attn_course.learner.questions import Question
 
 SET_BY_PYTHON = """(changes) => {
     const [view] = attnCourseViews;

@@ -16,7 +16,7 @@ from attn_course.explorers import (
     ScalingExplorer,
 )
 from attn_course.explorers.base import browser_module
-from attn_course.questions import Question
+from attn_course.learner.questions import Question
 
 SAID = "() => document.querySelector('.spoken[role=status]').textContent"
 IMPORT = """const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));

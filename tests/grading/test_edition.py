@@ -40,7 +40,7 @@ def test_no_checks_no_solutions_no_grading(chapter):
     names = {str(path.relative_to(folder)) for path in folder.rglob("*")}
     for gone in ("checks", "grading", "authoring", "experiments", "cli"):
         assert not any(name.startswith(f"attn_course/{gone}") for name in names)
-    assert "attn_course/device.py" in names
+    assert "attn_course/device/choice.py" in names
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -12,11 +12,9 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from attn_course.progress_bar import training_bar
-from attn_course.training_guard import TrainingDiverged, deferred_interrupt
-from attn_course.training_steps import Evaluate, History, Loss, Precision, Trainer
-
-__all__ = ["History", "StepInfo", "TrainingDiverged", "fit", "lr_factor", "torch_threads"]
+from attn_course.training.guard import deferred_interrupt
+from attn_course.training.progress_bar import training_bar
+from attn_course.training.steps import Evaluate, History, Loss, Precision, Trainer
 
 Batches = Callable[[int], Any] | Iterable[Any]
 Schedule = Literal["cosine", "constant"]

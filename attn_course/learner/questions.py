@@ -15,8 +15,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from attn_course import progress
 from attn_course.checks.report import display_bundle, in_notebook
+from attn_course.learner import progress
 
 CONFIDENCES = (50, 60, 70, 80, 90, 100)
 """What a learner can state, in percent: 50 is a coin's toss between right and wrong."""

@@ -17,7 +17,7 @@ import click
 from packaging.requirements import Requirement
 
 from attn_course.course import project_root
-from attn_course.lab import INSTALL_LAB
+from attn_course.setup.lab import INSTALL_LAB
 
 State = Literal["ok", "note", "stops"]
 

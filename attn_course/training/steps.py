@@ -9,8 +9,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from attn_course.checkpoints import load_checkpoint, save_checkpoint
-from attn_course.training_guard import TrainingDiverged, likely_reasons
+from attn_course.training.checkpoints import load_checkpoint, save_checkpoint
+from attn_course.training.guard import TrainingDiverged, likely_reasons
 
 Loss = Callable[[Any, Any], Tensor]
 Evaluate = Callable[[Any], Mapping[str, float] | float]

@@ -1,0 +1,1 @@
+"""What accompanies a learner: progress, and the questions of the lessons."""

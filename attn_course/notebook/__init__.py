@@ -1,0 +1,1 @@
+"""What the package knows of the notebook that it runs in."""

@@ -1,0 +1,1 @@
+"""Setting up: whether the install fits, and opening JupyterLab."""
