@@ -8,8 +8,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from attn_course.checks import check, hint
+    from attn_course.checks import check
     from attn_course.device import DeviceToggle, pick_device
+    from attn_course.learner.hints import hint
     from attn_course.learner.progress import show_progress
     from attn_course.learner.questions import calibration, predict, quiz, recall, reveal
 
@@ -17,7 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "check": "attn_course.checks",
-    "hint": "attn_course.checks",
+    "hint": "attn_course.learner.hints",
     "DeviceToggle": "attn_course.device",
     "pick_device": "attn_course.device",
     "show_progress": "attn_course.learner.progress",

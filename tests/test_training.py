@@ -539,7 +539,7 @@ def test_a_notebook_gets_a_bar_and_words_in_its_stead(monkeypatch, capfd):
         shown.append(bundle)
 
     shown = []
-    monkeypatch.setattr(progress_bar, "_in_kernel", lambda: True)
+    monkeypatch.setattr(progress_bar, "in_notebook", lambda: True)
     monkeypatch.setattr("tqdm.auto.tqdm", tqdm_notebook)
     monkeypatch.setattr("IPython.display.display", display)
     fit(nn.Linear(2, 1), squared_error, regression, steps=3, label="slope")

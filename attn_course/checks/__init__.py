@@ -1,4 +1,4 @@
-"""Checks that name the mistake: `check(answer)`, `hint("3.2")` and the catalogue behind them."""
+"""Checks that name the mistake: `check(answer)` and the catalogue behind them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from attn_course.checks import catalogue
 from attn_course.checks.exercise import Exercise
 from attn_course.checks.judging import judge, observe
-from attn_course.checks.report import Report, WrongAnswer, display_bundle, inline_html, show
+from attn_course.checks.report import Report, WrongAnswer, show
 from attn_course.checks.runner import Outcome
-from attn_course.learner import progress
+from attn_course.events import tell
 
-__all__ = ["Exercise", "Report", "WrongAnswer", "check", "exercises", "get", "hint"]
+__all__ = ["Exercise", "Report", "WrongAnswer", "check", "exercises", "get"]
 
 
 def check(answer: Any, exercise: str | None = None, *, strict: bool = False) -> Report:
@@ -40,7 +40,7 @@ def check(answer: Any, exercise: str | None = None, *, strict: bool = False) -> 
     else:
         report = examine(answer, get(exercise or getattr(answer, "__name__", repr(answer))))
     if report.exercise:
-        progress.record_attempt(report.exercise, report.passed)
+        tell("exercise-attempted", exercise=report.exercise, passed=report.passed)
     show(report)
     if not report.passed and (strict or os.environ.get("NBGRADER_EXECUTION") == "autograde"):
         raise WrongAnswer(report)
@@ -79,27 +79,6 @@ def get(name: str) -> Exercise:
             "check(answer, 'name') tells which one an answer is for"
         )
     return found
-
-
-def hint(exercise: str) -> None:
-    """Show the next hint for an exercise: a nudge first, nearly the answer at the end.
-
-    Args:
-        exercise: its number, such as "3.2", or its name.
-
-    Raises:
-        ValueError: if there is no such exercise.
-    """
-    entry = get(exercise if isinstance(exercise, str) else getattr(exercise, "__name__", ""))
-    given = progress.next_hint(entry.name, len(entry.hints))
-    title = f"Hint {given} of {len(entry.hints)} for {entry.number} {entry.name}"
-    text = entry.hints[given - 1]
-    after = (
-        "" if given < len(entry.hints) else "That was the last one; the solution is in solutions/."
-    )
-    lines = [line for line in (text, after) if line]
-    body = "".join(f"<p>{inline_html(line)}</p>" for line in lines)
-    display_bundle("\n  ".join([title, *lines]), f"<strong>{inline_html(title)}</strong>{body}")
 
 
 @cache

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import html
-import re
-import sys
 from dataclasses import dataclass, field
-from typing import Any
+
+from attn_course.notebook.display import display_bundle, inline_html
+from attn_course.notebook.shell import execution_count
 
 
 class WrongAnswer(AssertionError):
@@ -63,7 +63,7 @@ class Report:
 
     def _ipython_display_(self) -> None:
         # check() has shown the verdict already: as a cell's last value it would stand there twice.
-        if _execution_count() != _shown_in.get(id(self)):
+        if execution_count() != _shown_in.get(id(self)):
             show(self)
 
 
@@ -73,35 +73,5 @@ _shown_in: dict[int, int | None] = {}
 def show(report: Report) -> None:
     """Display `report` once: HTML and text in one bundle in a notebook, else print the text."""
     _shown_in.clear()
-    _shown_in[id(report)] = _execution_count()
+    _shown_in[id(report)] = execution_count()
     display_bundle(report.as_text(), report.as_html())
-
-
-def display_bundle(text: str, html_text: str) -> None:
-    """Show one message in both forms: a notebook picks the HTML, a terminal the text."""
-    if in_notebook():
-        from IPython.display import display
-
-        display({"text/plain": text, "text/html": html_text}, raw=True)
-    else:
-        print(text)
-
-
-def in_notebook() -> bool:
-    """Whether a kernel shows rich output (IPython in a terminal does not)."""
-    ipython = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython else None
-    return shell is not None and getattr(shell, "kernel", None) is not None
-
-
-def _execution_count() -> int | None:
-    ipython = sys.modules.get("IPython")
-    shell: Any = ipython.get_ipython() if ipython else None
-    return getattr(shell, "execution_count", None)
-
-
-def inline_html(text: str) -> str:
-    """Escape, then turn `code` into <code> and line ends into breaks."""
-    escaped = html.escape(text)
-    escaped = re.sub(r"`([^`\n]+)`", r"<code>\1</code>", escaped)
-    return escaped.replace("\n", "<br>")

@@ -123,7 +123,7 @@ def render_text() -> str:
 
 def show_progress() -> None:
     """Show the progress, one bar a chapter: HTML in a notebook, text elsewhere."""
-    from attn_course.checks.report import display_bundle
+    from attn_course.notebook.display import display_bundle
 
     display_bundle(render_text(), _render_html())
 

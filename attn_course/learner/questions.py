@@ -15,8 +15,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from attn_course.checks.report import display_bundle, in_notebook
 from attn_course.learner import progress
+from attn_course.notebook.display import display_bundle
+from attn_course.notebook.shell import in_notebook
 
 CONFIDENCES = (50, 60, 70, 80, 90, 100)
 """What a learner can state, in percent: 50 is a coin's toss between right and wrong."""

@@ -3,9 +3,10 @@
 A widget stays alive, in the kernel and in the page, until somebody closes it.
 """
 
-import sys
 import weakref
 from typing import Protocol
+
+from attn_course.notebook.shell import running_shell
 
 
 class Closable(Protocol):
@@ -33,8 +34,7 @@ def shown(view: Closable) -> None:
 
 def current_cell() -> tuple[str, int] | None:
     """Return the front end's id of the running cell and the count of its run, if it tells."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
+    shell = running_shell()
     kernel = getattr(shell, "kernel", None)
     if shell is None or kernel is None:
         return None

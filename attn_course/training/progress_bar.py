@@ -4,6 +4,8 @@ import os
 import sys
 from typing import Any
 
+from attn_course.notebook.shell import in_notebook
+
 VARIABLE = "ATTN_COURSE_PROGRESS_BAR"
 
 
@@ -55,10 +57,4 @@ def _display(container: Any, text: str) -> None:
 def _has_audience() -> bool:
     if os.environ.get(VARIABLE) == "0":
         return False
-    return _in_kernel() or sys.stderr.isatty()
-
-
-def _in_kernel() -> bool:
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return getattr(shell, "kernel", None) is not None
+    return in_notebook() or sys.stderr.isatty()

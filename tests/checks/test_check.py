@@ -12,8 +12,9 @@ import torch
 from nbclient import NotebookClient
 
 from attn_course import checks
-from attn_course.checks import WrongAnswer, check, examine, findings, get, hint, runner
+from attn_course.checks import WrongAnswer, check, examine, findings, get, runner
 from attn_course.learner import progress
+from attn_course.learner.hints import hint
 
 NAME = "scaled_dot_product_attention"
 
