@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attn_course.checks import check
     from attn_course.device import DeviceToggle, pick_device
+    from attn_course.learner.asking import calibration, predict, quiz, recall, reveal
     from attn_course.learner.hints import hint
-    from attn_course.learner.progress import show_progress
-    from attn_course.learner.questions import calibration, predict, quiz, recall, reveal
+    from attn_course.learner.overview import show_progress
 
 __version__ = "0.1.0"
 
@@ -21,12 +21,12 @@ _HOMES = {
     "hint": "attn_course.learner.hints",
     "DeviceToggle": "attn_course.device",
     "pick_device": "attn_course.device",
-    "show_progress": "attn_course.learner.progress",
-    "calibration": "attn_course.learner.questions",
-    "predict": "attn_course.learner.questions",
-    "quiz": "attn_course.learner.questions",
-    "recall": "attn_course.learner.questions",
-    "reveal": "attn_course.learner.questions",
+    "show_progress": "attn_course.learner.overview",
+    "calibration": "attn_course.learner.asking",
+    "predict": "attn_course.learner.asking",
+    "quiz": "attn_course.learner.asking",
+    "recall": "attn_course.learner.asking",
+    "reveal": "attn_course.learner.asking",
 }
 __all__ = [  # noqa: RUF022 (the order in which a learner meets them)
     "check",

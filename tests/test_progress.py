@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from attn_course.checks import exercises
-from attn_course.learner import progress
+from attn_course.learner import overview, progress
 
 
 @pytest.fixture
@@ -105,9 +105,9 @@ def test_answers_are_kept_in_order_and_amended(file):
 def test_the_bars_count_what_has_passed(file, capsys):
     first = exercises()[0]
     progress.record_attempt(first, True)
-    progress.show_progress()
+    overview.show_progress()
     text = capsys.readouterr().out
     assert text.splitlines()[-1].startswith("1 of ")
     row = next(line for line in text.splitlines() if "█" in line)
     total = int(row.split(" of ")[1])
-    assert row.count("█") == progress.BAR_CELLS // total
+    assert row.count("█") == overview.BAR_CELLS // total

@@ -4,7 +4,7 @@ import pytest
 import traitlets
 
 from attn_course.explorers import Predict, Quiz
-from attn_course.learner import progress, questions
+from attn_course.learner import asking, progress, questions
 from attn_course.learner.questions import parse
 
 COMPILED = {
@@ -43,7 +43,7 @@ def _course(monkeypatch):
     monkeypatch.setenv("ATTN_COURSE_PROGRESS", progress.MEMORY)
     monkeypatch.setattr(progress, "_memory", {})
     compiled = {name: parse(name, entry) for name, entry in COMPILED.items()}
-    monkeypatch.setattr(questions, "_questions", lambda: compiled)
+    monkeypatch.setattr(questions, "all_questions", lambda: compiled)
 
 
 def answer(name, index):
@@ -77,7 +77,7 @@ def test_an_option_that_is_not_there_is_refused_and_not_kept(index):
 
 
 def test_recall_asks_missed_questions_first_and_known_ones_last():
-    before = [question.id for question in questions.to_recall("02")]
+    before = [question.id for question in asking.to_recall("02")]
     assert len(before) == 3
     assert all(questions.get(name).chapter < "02" for name in before)
     others = [name for name in COMPILED if name < "q2" and name not in before]
@@ -85,11 +85,11 @@ def test_recall_asks_missed_questions_first_and_known_ones_last():
         answer(name, questions.get(name).right)
     missed = others[0]
     answer(missed, 1 - questions.get(missed).right)
-    again = [question.id for question in questions.to_recall("02")]
+    again = [question.id for question in asking.to_recall("02")]
     assert again[0] == missed
     assert not set(again) & set(before)
     answer(missed, questions.get(missed).right)
-    assert questions.to_recall("02")[0].id != missed
+    assert asking.to_recall("02")[0].id != missed
 
 
 # kills: a miss that is forgotten because the right option was tried after its reason was read
@@ -99,12 +99,12 @@ def test_a_second_try_in_the_same_view_does_not_make_a_miss_good():
             answer(f"q{chapter}{k}", questions.get(f"q{chapter}{k}").right)
     right = questions.get("q02").right
     answer("q02", 1 - right).answer = right
-    assert questions.to_recall("02")[0].id == "q02"
+    assert asking.to_recall("02")[0].id == "q02"
 
 
 def test_the_first_chapter_has_nothing_to_recall(capsys):
-    questions.recall("00")
-    assert questions.WORDS["nothing"] in capsys.readouterr().out
+    asking.recall("00")
+    assert asking.NOTHING in capsys.readouterr().out
 
 
 def commit(name, value, percent):
@@ -152,44 +152,44 @@ def test_a_prediction_outside_its_range_is_refused():
 @pytest.mark.parametrize(("measured", "right"), [(0.58, True), (0.42, True), (0.7, False)])
 def test_a_number_is_right_within_its_tolerance(measured, right, capsys):
     commit("p-number", 0.5, 60)
-    questions.reveal("p-number", measured)
+    asking.reveal("p-number", measured)
     assert progress.answers("p-number")[-1]["right"] is right
     assert f"measured: {measured:.3g} nats" in capsys.readouterr().out
 
 
 def test_a_choice_is_revealed_by_index_or_text(capsys):
     commit("p-choice", 1, 80)
-    questions.reveal("p-choice", "grows")
+    asking.reveal("p-choice", "grows")
     assert progress.answers("p-choice")[-1]["right"]
-    questions.reveal("p-choice", 0)
+    asking.reveal("p-choice", 0)
     assert not progress.answers("p-choice")[-1]["right"]
     for wrong in (2, -1, "falls"):
         with pytest.raises(ValueError, match="index below 2"):
-            questions.reveal("p-choice", wrong)
+            asking.reveal("p-choice", wrong)
 
 
 def test_without_a_commitment_the_measurement_is_shown_alone(capsys):
-    questions.reveal("p-number", 1.0)
-    assert questions.WORDS["no_commitment"] in capsys.readouterr().out
+    asking.reveal("p-number", 1.0)
+    assert "You had not committed to a prediction." in capsys.readouterr().out
     with pytest.raises(ValueError, match="finite"):
-        questions.reveal("p-number", float("nan"))
+        asking.reveal("p-number", float("nan"))
 
 
 def test_calibration_counts_by_confidence(capsys):
-    assert questions.calibration() == []
+    assert asking.calibration() == []
     commit("p-number", 0.5, 60)
     commit("p-choice", 1, 100)
-    questions.reveal("p-number", 0.5)
-    questions.reveal("p-choice", 0)
-    assert questions.calibration() == [(60, 1, 1), (100, 0, 1)]
+    asking.reveal("p-number", 0.5)
+    asking.reveal("p-choice", 0)
+    assert asking.calibration() == [(60, 1, 1), (100, 0, 1)]
     assert "60 % sure: right 1 of 1" in capsys.readouterr().out
 
 
 def test_an_unknown_question_is_an_error():
     with pytest.raises(ValueError, match="'nope'"):
-        questions.quiz("nope")
+        asking.quiz("nope")
     with pytest.raises(ValueError, match="'p-number' is a prediction-number, not a choice"):
-        questions.quiz("p-number")
+        asking.quiz("p-number")
 
 
 def test_without_a_kernel_the_question_reads_as_text():
@@ -200,5 +200,5 @@ def test_without_a_kernel_the_question_reads_as_text():
 
 
 def test_without_a_notebook_the_question_is_text(capsys):
-    questions.quiz("q00")
+    asking.quiz("q00")
     assert "○ one" in capsys.readouterr().out

@@ -1,1 +1,1 @@
-"""What accompanies a learner: progress, and the questions of the lessons."""
+"""What accompanies a learner: progress, hints, and the questions of the lessons."""

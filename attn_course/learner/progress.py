@@ -7,7 +7,6 @@ only: builds, tests and nbval use that. Deleting the file only loses progress.
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import tempfile
@@ -20,13 +19,19 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from attn_course.course import CHAPTERS, project_root
+from attn_course.course import project_root
+from attn_course.sentences import Sentence, say, spoken
 
 FILE_NAME = ".attn_course_progress.json"
 MEMORY = ":memory:"
 VERSION = 1
 LOCK_SECONDS = 10.0
-BAR_CELLS = 20
+
+NOT_SAVED = "progress: not saved ({error})"
+NOT_SAVED_YET_KEPT = "progress: not saved, kept in this session only ({error})"
+NO_FILE = "progress: {path} is no file that can be read"
+SET_ASIDE = "progress: {path} could not be read and is kept as {name}; progress starts anew"
+UNREADABLE = "progress: {path} could not be read ({error})"
 
 _memory: dict[str, Any] = {}
 
@@ -97,59 +102,6 @@ def passed() -> set[str]:
     return {name for name, entry in load()["exercises"].items() if entry.get("passed")}
 
 
-def by_chapter() -> list[tuple[str, str, list[str], set[str]]]:
-    """For each chapter with exercises: number, title, their names, and those passed."""
-    from attn_course.checks import exercises, get
-
-    done, names = passed(), [get(name) for name in exercises()]
-    rows = []
-    for chapter in CHAPTERS:
-        of_chapter = [e.name for e in names if e.chapter == chapter.number and not e.optional]
-        if of_chapter:
-            rows.append((chapter.number, chapter.title, of_chapter, done & set(of_chapter)))
-    return rows
-
-
-def render_text() -> str:
-    """The progress as a table of bars, for a terminal."""
-    rows = by_chapter()
-    width = max(len(title) for _, title, _, _ in rows)
-    lines = [
-        f"{number}  {title:<{width}}  {_bar(len(done), len(names))}  {len(done)} of {len(names)}"
-        for number, title, names, done in rows
-    ]
-    return "\n".join([*lines, _summary(rows)])
-
-
-def show_progress() -> None:
-    """Show the progress, one bar a chapter: HTML in a notebook, text elsewhere."""
-    from attn_course.notebook.display import display_bundle
-
-    display_bundle(render_text(), _render_html())
-
-
-def _render_html() -> str:
-    rows = by_chapter()
-    cells = "".join(
-        f"<tr><td>{number}</td><td style='text-align:left'>{html.escape(title)}</td>"
-        f"<td><progress value='{len(done)}' max='{len(names)}' "
-        f"aria-label='Chapter {number}'></progress></td>"
-        f"<td>{len(done)} of {len(names)}</td></tr>"
-        for number, title, names, done in rows
-    )
-    return f"<table><tbody>{cells}</tbody></table><p>{_summary(rows)}</p>"
-
-
-def _summary(rows: list[tuple[str, str, list[str], set[str]]]) -> str:
-    total, done = sum(len(row[2]) for row in rows), sum(len(row[3]) for row in rows)
-    return f"{done} of {total} exercises passed."
-
-
-def _bar(done: int, total: int) -> str:
-    filled = BAR_CELLS * done // total
-    return "█" * filled + "░" * (BAR_CELLS - filled)
-
-
 @contextmanager
 def _changing() -> Iterator[dict[str, Any]]:
     """The state, to be changed; written as a whole afterwards, under a lock."""
@@ -162,7 +114,7 @@ def _changing() -> Iterator[dict[str, Any]]:
         where.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except (OSError, Timeout) as error:
-        _warn(f"not saved, kept in this session only ({error})")
+        _warn(say(NOT_SAVED_YET_KEPT, error=error))
         yield _complete(_memory)
         return
     try:
@@ -170,7 +122,7 @@ def _changing() -> Iterator[dict[str, Any]]:
         yield state
         _write(where, state)
     except OSError as error:
-        _warn(f"not saved ({error})")
+        _warn(say(NOT_SAVED, error=error))
     finally:
         lock.release()
 
@@ -210,15 +162,15 @@ def _is_sound(state: Any) -> bool:
 def _set_aside(where: Path) -> None:
     """Keep an unreadable file under another name: nothing is lost."""
     if not where.is_file():
-        _warn(f"{where} is no file that can be read")
+        _warn(say(NO_FILE, path=where))
         return
     aside = where.with_name(f"{where.name}.unreadable-{datetime.now():%Y%m%d-%H%M%S-%f}")
     try:
         os.replace(where, aside)
-        _warn(f"{where} could not be read and is kept as {aside.name}; progress starts anew")
+        _warn(say(SET_ASIDE, path=where, name=aside.name))
     except OSError as error:
-        _warn(f"{where} could not be read ({error})")
+        _warn(say(UNREADABLE, path=where, error=error))
 
 
-def _warn(text: str) -> None:
-    warnings.warn(f"progress: {text}", stacklevel=3)
+def _warn(sentence: Sentence) -> None:
+    warnings.warn(spoken(sentence), stacklevel=3)
