@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attn_course.checks import check
     from attn_course.device import DeviceToggle, pick_device
-    from attn_course.learner.asking import calibration, predict, quiz, recall, reveal
-    from attn_course.learner.hints import hint
-    from attn_course.learner.overview import show_progress
+    from attn_course.lesson.asking import calibration, predict, quiz, recall, reveal
+    from attn_course.lesson.hints import hint
+    from attn_course.lesson.overview import show_progress
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "check": "attn_course.checks",
-    "hint": "attn_course.learner.hints",
+    "hint": "attn_course.lesson.hints",
     "DeviceToggle": "attn_course.device",
     "pick_device": "attn_course.device",
-    "show_progress": "attn_course.learner.overview",
-    "calibration": "attn_course.learner.asking",
-    "predict": "attn_course.learner.asking",
-    "quiz": "attn_course.learner.asking",
-    "recall": "attn_course.learner.asking",
-    "reveal": "attn_course.learner.asking",
+    "show_progress": "attn_course.lesson.overview",
+    "calibration": "attn_course.lesson.asking",
+    "predict": "attn_course.lesson.asking",
+    "quiz": "attn_course.lesson.asking",
+    "recall": "attn_course.lesson.asking",
+    "reveal": "attn_course.lesson.asking",
 }
 __all__ = [  # noqa: RUF022 (the order in which a learner meets them)
     "check",

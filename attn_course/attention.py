@@ -132,6 +132,17 @@ def softmax_jacobian(weights: Float[Tensor, "*b n"]) -> Float[Tensor, "*b n n"]:
     return torch.diag_embed(weights) - einsum(weights, weights, "... i, ... j -> ... i j")
 
 
+def jacobian_sizes(weights: Float[Tensor, "*b n"]) -> Float[Tensor, "*b"]:
+    """Return the Frobenius norm of ∂p/∂s for each row of weights p = softmax(s).
+
+    Its square is Σ_ij p_i² (δ_ij − p_j)² = Σp² − 2 Σp³ + (Σp²)², so the Jacobian itself,
+    n² numbers a row, need not be built.
+    """
+    squares = weights.square().sum(dim=-1)
+    cubes = weights.pow(3).sum(dim=-1)
+    return (squares - 2 * cubes + squares.square()).clamp(min=0).sqrt()
+
+
 def scaled_dot_product_attention(
     query: Float[Tensor, "*b i d_k"],
     key: Float[Tensor, "*b j d_k"],

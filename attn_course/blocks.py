@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from attn_course.multihead import Cache, MultiHeadAttention, projection
 from attn_course.norms import LayerNorm, RMSNorm, layer_norm, rms_norm
 from attn_course.positions import PositionHook
-from attn_course.torch_layers import TorchExchange
+from attn_course.torch_layers import BlockExchange
 
 __all__ = [
     "DecoderBlock",
@@ -104,7 +104,7 @@ class Residual(nn.Module):
         return self.norm(x + self.dropout(sublayer(x)))
 
 
-class EncoderBlock(TorchExchange):
+class EncoderBlock(BlockExchange):
     """Self-attention, then feed-forward, each within its residual.
 
     Vaswani et al. 2017, section 3.1 and figure 1, left.
@@ -194,7 +194,7 @@ class PreNormBlock(EncoderBlock):
         super().__init__(d_model, num_heads, d_ff, norm=norm, **options)
 
 
-class DecoderBlock(TorchExchange):
+class DecoderBlock(BlockExchange):
     """Self-attention, attention to another sequence, feed-forward, each within its residual.
 
     Vaswani et al. 2017, section 3.1 and figure 1, right. In cross-attention the queries

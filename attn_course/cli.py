@@ -67,6 +67,6 @@ def main() -> None:
 @click.command()
 def progress() -> None:
     """Show which exercises you have passed, as a bar for each chapter."""
-    from attn_course.learner.overview import render_text
+    from attn_course.lesson.overview import render_text
 
     click.echo(render_text())

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.masks import lift_mask
 from attn_course.positions import PositionHook
+from attn_course.torch_layers import AttentionExchange
 
 
 def split_heads(x: Float[Tensor, "b n d_model"], num_heads: int) -> Float[Tensor, "b h n d"]:
@@ -80,7 +81,7 @@ class Cache(Protocol):
         ...
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(AttentionExchange):
     """Concat(head_1, …, head_h) W_O, head_i = Attention(Q W_i^Q, K W_i^K, V W_i^V).
 
     Vaswani et al. 2017, section 3.2.2. Sequences come batch first. W_q, W_k, W_v hold the
@@ -192,48 +193,6 @@ class MultiHeadAttention(nn.Module):
                 f"{tuple(query.shape)}, {tuple(key.shape)}, {tuple(value.shape)}"
             )
 
-    @classmethod
-    def from_torch(cls, other: nn.MultiheadAttention) -> "MultiHeadAttention":
-        """Return the same attention with copies of the weights of `nn.MultiheadAttention`.
-
-        Batch first, whatever `other.batch_first` says; masks are to be inverted.
-        Raises ValueError for what has no counterpart here: `add_bias_kv`, `add_zero_attn`.
-        """
-        if other.bias_k is not None or other.add_zero_attn:
-            raise ValueError("add_bias_kv and add_zero_attn have no counterpart here")
-        ours = cls(
-            other.embed_dim,
-            other.num_heads,
-            dropout_p=other.dropout,
-            bias=other.in_proj_bias is not None,
-            kdim=other.kdim,
-            vdim=other.vdim,
-        ).to(other.out_proj.weight)
-        copy_pairs(attention_pairs(ours, other))
-        return ours.train(other.training)
-
-    def to_torch(self) -> nn.MultiheadAttention:
-        """Return an `nn.MultiheadAttention` (batch first) with copies of the weights.
-
-        Raises ValueError for what it cannot express: shared key heads and positions.
-        """
-        if self.num_kv_heads != self.num_heads or self.position is not None:
-            raise ValueError(
-                "nn.MultiheadAttention knows no positions and no shared key heads, this has "
-                f"position={self.position}, {self.num_kv_heads} key heads for {self.num_heads}"
-            )
-        other = nn.MultiheadAttention(
-            self.W_q.in_features,
-            self.num_heads,
-            dropout=self.dropout_p,
-            bias=self.W_q.bias is not None,
-            kdim=self.W_k.in_features,
-            vdim=self.W_v.in_features,
-            batch_first=True,
-        ).to(self.W_o.weight)
-        copy_pairs([(theirs, ours) for ours, theirs in attention_pairs(self, other)])
-        return other.train(self.training)
-
 
 @contextmanager
 def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "b h i j"]]]:
@@ -313,35 +272,3 @@ def check_divides(name: str, count: int, whole_name: str, whole: int) -> None:
     raise ValueError(
         f"{whole_name}={whole} is not divisible by {name}={count}; possible are {divisors}"
     )
-
-
-Pairs = list[tuple[Tensor | None, Tensor | None]]
-
-
-def copy_pairs(pairs: Pairs) -> None:
-    """Copy the second weight of each pair into the first; a pair of None is no bias.
-
-    Raises ValueError where only one of the two has a bias.
-    """
-    with torch.no_grad():
-        for target, source in pairs:
-            if target is not None and source is not None:
-                target.copy_(source)
-            elif target is not source:
-                raise ValueError("one of the two has a bias that the other lacks")
-
-
-def attention_pairs(ours: MultiHeadAttention, theirs: nn.MultiheadAttention) -> Pairs:
-    """Pair our weights with those of `nn.MultiheadAttention` by the role that they play."""
-    if theirs.in_proj_weight is not None:
-        weights = theirs.in_proj_weight.chunk(3)  # one tall matrix when all widths agree
-    else:
-        weights = theirs.q_proj_weight, theirs.k_proj_weight, theirs.v_proj_weight
-    biases = (None,) * 3 if theirs.in_proj_bias is None else theirs.in_proj_bias.chunk(3)
-    linears = ours.W_q, ours.W_k, ours.W_v
-    pairs: Pairs = [
-        (ours.W_o.weight, theirs.out_proj.weight),
-        (ours.W_o.bias, theirs.out_proj.bias),
-    ]
-    pairs += [(linear.weight, weight) for linear, weight in zip(linears, weights, strict=True)]
-    return pairs + [(linear.bias, bias) for linear, bias in zip(linears, biases, strict=True)]

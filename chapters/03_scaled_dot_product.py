@@ -37,11 +37,11 @@ import torch
 import torch.nn.functional as F
 
 from attn_course.attention import (
-    attention_entropy, attention_scores, lookup, scaled_dot_product_attention, softmax_jacobian,
+    attention_entropy, attention_scores, jacobian_sizes, lookup, scaled_dot_product_attention,
+    softmax_jacobian,
 )
 from attn_course.experiments.ch03 import (
-    LookUpSettings, jacobian_sizes, lookup_accuracies, query_gradient_sizes, random_vectors,
-    train_lookup,
+    LookUpSettings, lookup_accuracies, query_gradient_sizes, random_vectors, train_lookup,
 )
 from attn_course.experiments.ch03_views import WIDTHS
 from attn_course.explorers import AttentionStepper, MaskExplorer, ScalingExplorer

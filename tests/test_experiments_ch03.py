@@ -3,11 +3,10 @@
 import pytest
 import torch
 
-from attn_course.attention import lookup, scaled_dot_product_attention, softmax_jacobian
+from attn_course.attention import lookup, scaled_dot_product_attention
 from attn_course.experiments.ch03 import (
     LookUpSettings,
     fresh_lookup,
-    jacobian_sizes,
     lookup_accuracies,
     query_gradient_sizes,
     random_vectors,
@@ -31,15 +30,6 @@ def test_random_vectors_are_standard_normal_and_follow_their_seed():
     assert (query * key).mean().item() == pytest.approx(0, abs=0.05)
     torch.testing.assert_close(random_vectors(32, sets=40, n=10, seed=1)[1], key)
     assert not torch.equal(random_vectors(32, sets=40, n=10, seed=2)[1], key)
-
-
-# kills: a wrong coefficient in the closed form, a mean over the wrong axis
-def test_the_size_of_the_jacobian_is_its_norm():
-    query, key = random_vectors(6, sets=3, n=5)
-    weights = (query @ key.mT).double().softmax(dim=-1)
-    expected = softmax_jacobian(weights).flatten(-2).norm(dim=-1)
-    torch.testing.assert_close(jacobian_sizes(weights), expected)
-    assert jacobian_sizes(torch.eye(4)).tolist() == [0, 0, 0, 0]
 
 
 # kills: the scale forgotten in the chain rule, keys not seen from their mean

@@ -137,3 +137,12 @@ def test_softmax_jacobian_equals_autograd(b, n, seed):
     jacobian = attention.softmax_jacobian(scores.softmax(-1))
     for row, found in zip(scores, jacobian, strict=True):
         assert_same(found, torch.autograd.functional.jacobian(lambda s: s.softmax(-1), row))
+
+
+# kills: a wrong coefficient in the closed form, a mean over the wrong axis
+@given(b=size, n=size, seed=seed)
+def test_the_size_of_the_jacobian_is_its_norm(b, n, seed):
+    weights = normal(b, n, seed=seed).softmax(dim=-1)
+    expected = attention.softmax_jacobian(weights).flatten(-2).norm(dim=-1)
+    assert_same(attention.jacobian_sizes(weights), expected, 1e-6)
+    assert attention.jacobian_sizes(torch.eye(4)).tolist() == [0, 0, 0, 0]

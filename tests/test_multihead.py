@@ -15,7 +15,7 @@ from oracles import (
 )
 from torch import nn
 
-from attn_course import multihead, positions
+from attn_course import multihead, positions, torch_layers
 from attn_course.masks import causal_mask, combine_masks, padding_mask
 from attn_course.multihead import MultiHeadAttention
 
@@ -106,7 +106,7 @@ def test_every_weight_has_torchs_gradient(bias, kdim, vdim):
     inputs = torch_inputs(kdim, vdim)
     attention(*inputs)[0].square().sum().backward()
     theirs(*inputs)[0].square().sum().backward()
-    pairs = multihead.attention_pairs(attention, gradients_as_weights(theirs))
+    pairs = torch_layers.attention_pairs(attention, gradients_as_weights(theirs))
     assert len(pairs) == 8
     for weight, expected in pairs:
         assert_same(weight if weight is None else weight.grad, expected)
@@ -157,7 +157,7 @@ def test_what_we_have_and_torch_has_not(options):
 
 def test_weights_are_not_copied_where_one_side_has_no_bias():
     with pytest.raises(ValueError, match="a bias that the other lacks"):
-        multihead.copy_pairs([(torch.zeros(3), None)])
+        torch_layers.copy_pairs([(torch.zeros(3), None)])
 
 
 # --- what must not mix --------------------------------------------------------------------

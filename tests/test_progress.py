@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from attn_course.checks import exercises
-from attn_course.learner import overview, progress
+from attn_course.learner import progress
+from attn_course.lesson import overview
 
 
 @pytest.fixture

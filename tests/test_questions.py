@@ -4,8 +4,9 @@ import pytest
 import traitlets
 
 from attn_course.explorers import Predict, Quiz
-from attn_course.learner import asking, progress, questions
+from attn_course.learner import progress, questions
 from attn_course.learner.questions import parse
+from attn_course.lesson import asking
 
 COMPILED = {
     f"q{chapter}{k}": {

@@ -24,17 +24,6 @@ def random_vectors(
     return query, key
 
 
-def jacobian_sizes(weights: Float[Tensor, "*b j"]) -> Float[Tensor, "*b"]:
-    """Return the Frobenius norm of ∂p/∂s for each row of weights p = softmax(s).
-
-    Its square is Σ_ij p_i² (δ_ij − p_j)² = Σp² − 2 Σp³ + (Σp²)², so the Jacobian itself,
-    n² numbers a row, need not be built.
-    """
-    squares = weights.square().sum(dim=-1)
-    cubes = weights.pow(3).sum(dim=-1)
-    return (squares - 2 * cubes + squares.square()).clamp(min=0).sqrt()
-
-
 def query_gradient_sizes(
     weights: Float[Tensor, "*b i j"], key: Float[Tensor, "*b j d_k"], scale: float
 ) -> Float[Tensor, "*b i"]:

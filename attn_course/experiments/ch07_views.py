@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from torch import Tensor, nn
 
 from attn_course.experiments.own_code import Words, shown_or_told
-from attn_course.multihead import attention_pairs, copy_pairs
 from attn_course.norms import layer_norm
 from attn_course.plots import Choices, LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
+from attn_course.torch_layers import attention_pairs, copy_pairs
 
 TOKEN = (1.0, 3.0, 3.0, 9.0)
 

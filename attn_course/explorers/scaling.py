@@ -9,8 +9,7 @@ import torch
 import traitlets
 from matplotlib.figure import Figure
 
-from attn_course.attention import attention_entropy, softmax
-from attn_course.experiments.ch03 import jacobian_sizes
+from attn_course.attention import attention_entropy, jacobian_sizes, softmax
 from attn_course.explorers.base import STATE, Explorer
 from attn_course.explorers.data import Numbers, Whole, as_array, normals, show
 from attn_course.plots.picture import COLOURS, HATCHES, MARKERS

@@ -1,1 +1,1 @@
-"""What accompanies a learner: progress, hints, and the questions of the lessons."""
+"""What is known of a learner: the progress file, and the questions that it has answers to."""

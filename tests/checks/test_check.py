@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 from attn_course import checks
 from attn_course.checks import WrongAnswer, check, examine, findings, get, runner
 from attn_course.learner import progress
-from attn_course.learner.hints import hint
+from attn_course.lesson.hints import hint
 
 NAME = "scaled_dot_product_attention"
 

@@ -290,7 +290,7 @@ MULTIHEAD = [
     ),
     Wrong(
         "weights rounded to float32 on their way",
-        {"multihead.copy_pairs": rounded_to_float32},
+        {"torch_layers.copy_pairs": rounded_to_float32},
         "test_multihead.test_there_and_back_gives_the_same_weights_and_settings",
     ),
     Wrong(
