@@ -14,16 +14,16 @@ from statistics import median
 
 from attn_course.checks import examine, get
 from attn_course.course import find_chapter
-from attn_course.grading.available import SandboxError, probe
-from attn_course.grading.edition import edition
-from attn_course.grading.execute import execute
-from attn_course.grading.intake import collect
-from attn_course.grading.kernel import Kernel
-from attn_course.grading.plan import make_plan
-from attn_course.grading.processes import tree
+from attn_course.grading.intake.collect import collect
+from attn_course.grading.intake.plan import make_plan
+from attn_course.grading.intake.scaffold import scaffolds
+from attn_course.grading.judging.execute import execute
 from attn_course.grading.records import Rebuilt, Settings
-from attn_course.grading.sandbox import Limits, Sandbox
-from attn_course.grading.scaffold import scaffolds
+from attn_course.grading.sandbox.available import SandboxError, probe
+from attn_course.grading.sandbox.edition import edition
+from attn_course.grading.sandbox.kernel import Kernel
+from attn_course.grading.sandbox.processes import tree
+from attn_course.grading.sandbox.sandbox import Limits, Sandbox
 from benchmarks import nbgrader
 
 CHAPTER = "01"

@@ -10,9 +10,9 @@ import click
 from tqdm import tqdm
 
 from attn_course.course import find_chapter
-from attn_course.grading.available import KINDS, SandboxError, probe
 from attn_course.grading.records import Settings
 from attn_course.grading.run import Job, Progress, Result, grade
+from attn_course.grading.sandbox.available import KINDS, SandboxError, probe
 from attn_course.grading.state import StorageError
 from attn_course.grading.workers import ClusterError, Executor
 
@@ -150,7 +150,7 @@ def command(
 def _executor(settings: Settings, local: bool) -> Executor:
     """What runs a notebook; the sandbox is tried at once, where it is needed on this machine."""
     # late: it needs torch, which takes seconds to import
-    from attn_course.grading.execute import execute
+    from attn_course.grading.judging.execute import execute
 
     if local:
         probe(settings.sandbox)

@@ -10,12 +10,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from attn_course.grading import workers
-from attn_course.grading.intake import collect
-from attn_course.grading.plan import Plan, make_plan
-from attn_course.grading.record import Record, complete, make_record
+from attn_course.grading.intake.collect import collect
+from attn_course.grading.intake.plan import Plan, make_plan
+from attn_course.grading.intake.scaffold import Scaffold, scaffolds
+from attn_course.grading.judging.complete import complete
 from attn_course.grading.records import Rebuilt, Settings, Verdict
-from attn_course.grading.reports import write_reports
-from attn_course.grading.scaffold import Scaffold, scaffolds
+from attn_course.grading.reports.grades import Record, make_record
+from attn_course.grading.reports.write import write_reports
 from attn_course.grading.state import State, StorageError, fingerprint
 from attn_course.grading.workers import Executor, Finished
 

@@ -15,7 +15,7 @@ from attn_course.grading.records import Rebuilt, Settings, Verdict
 from attn_course.grading.state import package_digest
 
 Executor = Callable[[Rebuilt, Settings], list[Verdict]]
-"""Runs one rebuilt notebook and judges it: `attn_course.grading.execute.execute`."""
+"""Runs one rebuilt notebook and judges it: `attn_course.grading.judging.execute.execute`."""
 
 _PATIENCE = 15  # seconds for a scheduler to answer
 

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from attn_course.course import find_chapter
+from attn_course.grading.intake.scaffold import Scaffold, scaffolds
 from attn_course.grading.records import Rebuilt, Settings, Verdict
-from attn_course.grading.scaffold import Scaffold, scaffolds
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTENTION = "scaled_dot_product_attention"

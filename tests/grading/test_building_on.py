@@ -2,9 +2,9 @@
 
 import pytest
 
-from attn_course.grading.execute import execute
-from attn_course.grading.notebook import read_notebook
-from attn_course.grading.rebuild import rebuild
+from attn_course.grading.intake.notebook import read_notebook
+from attn_course.grading.intake.rebuild import rebuild
+from attn_course.grading.judging.execute import execute
 from attn_course.grading.records import Settings
 from tests.grading.notebooks import answer_cell, course, encoded, notebook, set_answer, solved
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
@@ -95,7 +95,7 @@ def test_the_course_s_answer_to_one_exercise_is_not_given_away_before_another_th
 @pytest.mark.parametrize("chapter", course())
 def test_every_solution_stands_in_for_a_wrong_answer(chapter):
     from attn_course.checks import examine, get
-    from attn_course.grading.releases import stand_in
+    from attn_course.grading.judging.releases import stand_in
 
     rebuilt = rebuild("anna", read_notebook(encoded(solved(chapter))), course()[chapter])
     for cell in rebuilt.checks:

@@ -49,8 +49,8 @@ def submissions(tmp_path) -> Path:
 
 @contextlib.contextmanager
 def process(*command: str, log: Path, trusted: bool) -> Iterator[subprocess.Popen[bytes]]:
-    here = Path(__file__).resolve().parents[1]
-    environment = {**os.environ, "PYTHONPATH": str(here)}
+    tests = Path(__file__).resolve().parents[1]
+    environment = {**os.environ, "PYTHONPATH": f"{tests.parent}{os.pathsep}{tests}"}
     if not trusted:
         environment["GRADING_LOG"] = str(log)
     started = subprocess.Popen(

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading.available import CONTAINERS, image
-from attn_course.grading.execute import execute
-from attn_course.grading.relay import Relay
+from attn_course.grading.judging.execute import execute
+from attn_course.grading.sandbox.available import CONTAINERS, image
+from attn_course.grading.sandbox.relay import Relay
 from tests.grading import test_hostile
 from tests.grading.hostile_cases import CASES
 from tests.grading.test_execute import HONEST_LOSS, RIGHT, notebook

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from attn_course.checks import exercises, get
-from attn_course.grading.edition import asked_from, edition, source_of
+from attn_course.grading.sandbox.edition import asked_from, edition, source_of
 
 CHAPTERS = sorted({get(name).chapter for name in exercises()})
 

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading import available, command
-from attn_course.grading.execute import execute
+from attn_course.grading import command
+from attn_course.grading.judging.execute import execute
 from attn_course.grading.records import STATUSES, Settings
 from attn_course.grading.run import Job, grade
+from attn_course.grading.sandbox import available
 from grading.notebooks import ROOT
 
 EXAMPLES = ROOT / "examples"

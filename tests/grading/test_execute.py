@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from attn_course.checks import get
-from attn_course.grading import execute as execution
-from attn_course.grading.execute import execute
-from attn_course.grading.processes import tree
+from attn_course.grading.judging import execute as execution
+from attn_course.grading.judging.assess import seed_for
+from attn_course.grading.judging.execute import execute
 from attn_course.grading.records import Cell, Problem, Rebuilt, Settings
-from attn_course.grading.verdict import seed_for
+from attn_course.grading.sandbox.processes import tree
 from attn_course.grading.workers import attempt
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 

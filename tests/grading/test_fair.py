@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading.execute import execute
+from attn_course.grading.judging.execute import execute
 from attn_course.grading.records import Settings
 from attn_course.grading.run import Job, grade
 from tests.grading.notebooks import FORMS, course, encoded, solved

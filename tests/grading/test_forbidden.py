@@ -3,10 +3,10 @@
 import pytest
 
 from attn_course.checks import exercises, get
-from attn_course.grading import forbidden
-from attn_course.grading.notebook import read_notebook
-from attn_course.grading.progressed import Progress, Ran
-from attn_course.grading.rebuild import rebuild
+from attn_course.grading.intake.notebook import read_notebook
+from attn_course.grading.intake.rebuild import rebuild
+from attn_course.grading.judging import forbidden
+from attn_course.grading.judging.so_far import Progress, Ran
 from attn_course.grading.student_code import imports
 from tests.grading.notebooks import FORMS, course, encoded, solved
 

@@ -9,15 +9,15 @@ from click.testing import CliRunner, Result
 
 from attn_course import cli
 from attn_course.grading import command, state
-from attn_course.grading.available import SandboxError
+from attn_course.grading.sandbox.available import SandboxError
 from grading.notebooks import encoded, solved, stub
 
 
 @pytest.fixture(autouse=True)
 def _stub_in_place_of_the_kernel(monkeypatch):
-    execute = ModuleType("attn_course.grading.execute")
+    execute = ModuleType("attn_course.grading.judging.execute")
     execute.execute = stub  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "attn_course.grading.execute", execute)
+    monkeypatch.setitem(sys.modules, "attn_course.grading.judging.execute", execute)
     monkeypatch.setattr(command, "probe", lambda kind: None)
     monkeypatch.setattr(state, "package_digest", lambda: "settled")
 
@@ -54,7 +54,7 @@ def test_options_reach_the_run(submissions, tmp_path, monkeypatch):
         seen.append(settings)
         return stub(rebuilt, settings)
 
-    monkeypatch.setattr(sys.modules["attn_course.grading.execute"], "execute", executor)
+    monkeypatch.setattr(sys.modules["attn_course.grading.judging.execute"], "execute", executor)
     options = [
         "--timeout",
         "5",
@@ -116,7 +116,7 @@ def test_a_full_disk_tells_what_to_do(submissions, tmp_path, monkeypatch):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("attn_course.grading.reports.os.replace", full)
+    monkeypatch.setattr("attn_course.grading.reports.write.os.replace", full)
     result = run(submissions, "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert "No space left on device" in result.output
@@ -137,7 +137,7 @@ def test_a_fault_of_the_grader_is_no_success(submissions, tmp_path, monkeypatch)
     def broken(rebuilt, settings):
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(sys.modules["attn_course.grading.execute"], "execute", broken)
+    monkeypatch.setattr(sys.modules["attn_course.grading.judging.execute"], "execute", broken)
     result = run(submissions, "--out", tmp_path / "out")
     assert result.exit_code == 1
     assert "the grader itself failed on 2 submissions" in result.output

@@ -2,9 +2,9 @@
 
 import pytest
 
-from attn_course.grading.available import CONTAINERS, SandboxError, probe
-from attn_course.grading.execute import execute
+from attn_course.grading.judging.execute import execute
 from attn_course.grading.records import Settings
+from attn_course.grading.sandbox.available import CONTAINERS, SandboxError, probe
 from tests.grading.hostile_cases import CASES, read
 
 SETTINGS = Settings(timeout=60, total_timeout=400, memory_mb=2048, seed=11)

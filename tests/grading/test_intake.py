@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading import archives, intake, walking
-from attn_course.grading.archives import Refused
-from attn_course.grading.intake import Collected, collect
+from attn_course.grading.intake import archives, walking
+from attn_course.grading.intake.archives import Refused
+from attn_course.grading.intake.collect import Collected, Found, collect
 from grading.notebooks import encoded, notebook, solved
 
 NOTEBOOK = encoded(notebook("x = 1"))
@@ -43,7 +43,7 @@ def reasons(collected: Collected) -> dict[str, str | None]:
     return {found.path: found.entry.refused for found in collected.found}
 
 
-def refusal(found: intake.Found) -> str:
+def refusal(found: Found) -> str:
     with pytest.raises(Refused) as error:
         found.entry.read()
     return str(error.value)

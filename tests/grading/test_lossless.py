@@ -19,7 +19,7 @@ STUDENTS = 24
 CHAPTERS = ("02", "03")
 SECONDS = 0.03
 DRIVER = Path(__file__).with_name("grade_with_stub.py")
-ENVIRONMENT = {**os.environ, "PYTHONPATH": str(DRIVER.parents[1])}
+ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{DRIVER.parents[2]}{os.pathsep}{DRIVER.parents[1]}"}
 REPORTS = ("grades.csv", "summary.csv", "canvas.csv", "report.html", "grades.json")
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and limits of POSIX")

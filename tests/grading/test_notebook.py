@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from attn_course.grading.archives import Refused
-from attn_course.grading.notebook import read_notebook
+from attn_course.grading.intake.archives import Refused
+from attn_course.grading.intake.notebook import read_notebook
 from grading.notebooks import FORMS, code_of, encoded, notebook, solved
 
 

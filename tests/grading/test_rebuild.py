@@ -5,11 +5,11 @@ import copy
 
 import pytest
 
-from attn_course.grading.answers import recognise
-from attn_course.grading.notebook import read_notebook
-from attn_course.grading.rebuild import rebuild
+from attn_course.grading.intake.answers import recognise
+from attn_course.grading.intake.notebook import read_notebook
+from attn_course.grading.intake.rebuild import rebuild
+from attn_course.grading.intake.scaffold import read_scaffold
 from attn_course.grading.records import Rebuilt
-from attn_course.grading.scaffold import read_scaffold
 from attn_course.grading.student_code import defines
 from grading.notebooks import (
     ATTENTION,

@@ -9,8 +9,9 @@ from torch import nn
 from attn_course.checks import Exercise, examine, exercises, get
 from attn_course.checks.exercise import call_stage
 from attn_course.checks.runner import copy_of
-from attn_course.grading import forms, inside, verdict
-from attn_course.grading.peer import Peer
+from attn_course.grading.judging import assess
+from attn_course.grading.remote import forms, inside
+from attn_course.grading.remote.peer import Peer
 from tests.checks.test_catalogue import MISTAKES, collected, label
 
 EXERCISES = [get(name) for name in exercises()]
@@ -47,7 +48,7 @@ def test_a_part_under_two_names_is_one_part_at_the_other_end():
 def judged(name, answer):
     trusted = Peer(lambda text: kernel.serve_one(text), "t", form=get(name).wire)
     kernel = Peer(lambda text: trusted.serve_one(text), "k", lambda _: answer)
-    return verdict.find(name, 10.0, trusted, 1, 60)
+    return assess.find(name, 10.0, trusted, 1, 60)
 
 
 def test_by_turns_yes_and_no_is_no_test_and_a_weak_test_is_half_of_one():

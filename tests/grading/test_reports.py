@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from attn_course.checks import examine, get
-from attn_course.grading import csvs, pages, review
-from attn_course.grading.feedback import told
-from attn_course.grading.gradescope import results_json
-from attn_course.grading.names import Sender
-from attn_course.grading.plan import File, Plan
-from attn_course.grading.record import Record, make_record
+from attn_course.grading.intake.names import Sender
+from attn_course.grading.intake.plan import File, Plan
 from attn_course.grading.records import STATUSES, Cell, Rebuilt, Settings, Verdict
-from attn_course.grading.reports import write_reports
+from attn_course.grading.reports import csvs, pages, review
+from attn_course.grading.reports.feedback import told
+from attn_course.grading.reports.grades import Record, make_record
+from attn_course.grading.reports.gradescope import results_json
+from attn_course.grading.reports.write import write_reports
 from attn_course.grading.text import clean, slug
 from grading.notebooks import course
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading import reports, state
-from attn_course.grading.intake import collect
-from attn_course.grading.plan import make_plan
+from attn_course.grading import state
+from attn_course.grading.intake.collect import collect
+from attn_course.grading.intake.plan import make_plan
 from attn_course.grading.records import Settings, Verdict
+from attn_course.grading.reports import write
 from attn_course.grading.run import Job, Result, grade
 from attn_course.grading.state import FILE, State, StorageError
 from grading.notebooks import ATTENTION, course, encoded, set_answer, solved, stub
@@ -102,12 +103,12 @@ def test_a_changed_check_is_graded_again(run, monkeypatch):
 def test_the_digest_of_the_package_is_that_of_what_has_a_say(monkeypatch, tmp_path):
     monkeypatch.undo()
     package = tmp_path / "attn_course"
-    for name in ("checks/a.py", "grading/state.py", "grading/pages.py", "plots/p.py"):
+    for name in ("checks/a.py", "grading/state.py", "grading/reports/pages.py", "plots/p.py"):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text("x = 1")
     monkeypatch.setattr(state, "__file__", str(package / "grading" / "state.py"))
     digests = [state.package_digest.__wrapped__()]
-    for name in ("grading/pages.py", "plots/p.py", "checks/a.py", "grading/state.py"):
+    for name in ("grading/reports/pages.py", "plots/p.py", "checks/a.py", "grading/state.py"):
         (package / name).write_text("x = 2")
         digests.append(state.package_digest.__wrapped__())
     assert digests[0] == digests[1] == digests[2]
@@ -250,7 +251,7 @@ def test_a_report_that_cannot_be_written_leaves_the_former_one(run, submissions,
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(reports.os, "replace", full)
+    monkeypatch.setattr(write.os, "replace", full)
     with pytest.raises(StorageError, match="No space left"):
         run()
     assert (run.job["out"] / "grades.csv").read_bytes() == former

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading import available
-from attn_course.grading.available import SandboxError
-from attn_course.grading.edition import edition
-from attn_course.grading.kernel import Kernel, KernelGone, measure
-from attn_course.grading.processes import tree
-from attn_course.grading.sandbox import Limits, Sandbox
+from attn_course.grading.sandbox import available
+from attn_course.grading.sandbox.available import SandboxError
+from attn_course.grading.sandbox.edition import edition
+from attn_course.grading.sandbox.kernel import Kernel, KernelGone, measure
+from attn_course.grading.sandbox.processes import tree
+from attn_course.grading.sandbox.sandbox import Limits, Sandbox
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
 LOOK = """

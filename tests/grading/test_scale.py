@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from attn_course.grading.execute import execute
+from attn_course.grading.judging.execute import execute
 from attn_course.grading.records import Settings
 from attn_course.grading.run import Job, grade
 from grading.notebooks import (

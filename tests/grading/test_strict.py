@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import pytest
 
 from attn_course.checks import exercises, get
-from attn_course.grading import edition, execute
-from attn_course.grading.job import Job
+from attn_course.grading.judging import execute
+from attn_course.grading.judging.job import Job
 from attn_course.grading.records import Cell, Rebuilt, Settings
+from attn_course.grading.sandbox import edition
 from tests.checks.test_catalogue import MISTAKES, collected
 from tests.grading.notebooks import ROOT
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from attn_course.grading import wire
-from attn_course.grading.wire import WireError
+from attn_course.grading.remote import wire
+from attn_course.grading.remote.wire import WireError
 
 
 def refuse(_):

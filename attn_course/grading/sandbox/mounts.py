@@ -47,7 +47,7 @@ def python_places() -> tuple[str, ...]:
 @cache
 def course_places() -> tuple[str, ...]:
     """Folders that the mounts above would show, and that hold the course itself."""
-    package = Path(__file__).resolve().parents[1]
+    package = Path(__file__).resolve().parents[2]
     shown = [*map(Path, python_places()), Path("/usr")]
     places = [Path(p, "attn_course") for p in map(sysconfig.get_path, ("purelib", "platlib"))]
     return tuple(

@@ -11,11 +11,11 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from attn_course.grading import review
-from attn_course.grading.csvs import chapter_title
-from attn_course.grading.feedback import told
-from attn_course.grading.record import Record
 from attn_course.grading.records import STATUSES
+from attn_course.grading.reports import review
+from attn_course.grading.reports.csvs import chapter_title
+from attn_course.grading.reports.feedback import told
+from attn_course.grading.reports.grades import Record
 from attn_course.grading.text import slug
 
 _WORDS = {

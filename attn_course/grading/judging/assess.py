@@ -19,8 +19,8 @@ from attn_course.checks.exercise import Case, Exercise, call_stage
 from attn_course.checks.judging import judge
 from attn_course.checks.report import Report
 from attn_course.checks.runner import TIME_LIMIT, Outcome, copy_of, run
-from attn_course.grading import forbidden
-from attn_course.grading.peer import Peer
+from attn_course.grading.judging import forbidden
+from attn_course.grading.remote.peer import Peer
 
 ASKED_AGAIN = 4
 """How often the plainest questions are asked again that can be answered by yes or no."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from attn_course.course import find_chapter
-from attn_course.grading import names
-from attn_course.grading.archives import Refused
-from attn_course.grading.names import Sender
+from attn_course.grading.intake import names
+from attn_course.grading.intake.archives import Refused
+from attn_course.grading.intake.names import Sender
+from attn_course.grading.intake.walking import Entry, walk
 from attn_course.grading.text import one_line
-from attn_course.grading.walking import Entry, walk
 
 _DISGUISES = ("", "json", "txt")  # what browsers and mail programs make of `.ipynb`
 _ARCHIVES = ("zip", "rar", "7z", "tar", "gz", "tgz", "bz2", "xz")

@@ -1,6 +1,6 @@
 """The pytest plugin that grades: nbval runs the cells, in a sandbox, and this makes the verdicts.
 
-    pytest -p attn_course.grading.plugin --nbval-lax --grading-job JOB graded.ipynb
+    pytest -p attn_course.grading.judging.plugin --nbval-lax --grading-job JOB graded.ipynb
 
 JOB is what `execute` has written: the chapter, the cells, the settings. Each verdict is written
 down as soon as it is made.
@@ -15,9 +15,9 @@ from typing import Any
 import nbval.plugin
 import pytest
 
-from attn_course.grading.available import SandboxError
-from attn_course.grading.job import NO_SANDBOX
-from attn_course.grading.session import Session
+from attn_course.grading.judging.job import NO_SANDBOX
+from attn_course.grading.judging.session import Session
+from attn_course.grading.sandbox.available import SandboxError
 
 _session: pytest.StashKey[Session] = pytest.StashKey()
 

@@ -10,7 +10,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from attn_course.grading.archives import Refused
+from attn_course.grading.intake.archives import Refused
 
 _MOST_PARTS = 8_000_000
 _MOST_CELLS = 1_000

@@ -13,10 +13,10 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-from attn_course.grading import available
-from attn_course.grading.edition import edition
-from attn_course.grading.job import NO_SANDBOX, Job, without_kernel
+from attn_course.grading.judging.job import NO_SANDBOX, Job, without_kernel
 from attn_course.grading.records import Cell, Rebuilt, Settings, Verdict
+from attn_course.grading.sandbox import available
+from attn_course.grading.sandbox.edition import edition
 
 GRACE_SECONDS = 120.0
 """How long a notebook's process may take beyond the notebook's own time, to start and to judge."""
@@ -27,7 +27,7 @@ class GraderError(RuntimeError):
 
 
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["attn_course.grading.child"])
+_context.set_forkserver_preload(["attn_course.grading.judging.child"])
 
 
 def probe(settings: Settings) -> None:
@@ -89,7 +89,7 @@ def _write(place: Path, job: Job) -> None:
 
 def _run(place: Path, settings: Settings) -> int | None:
     """Run pytest in a process of its own; its exit code, 0 if it got to its end."""
-    from attn_course.grading import child
+    from attn_course.grading.judging import child
 
     arguments = (str(place), settings.timeout)
     # a daemon ends with the grader: Ctrl-C does not wait for what is running

@@ -6,8 +6,8 @@ import statistics
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from attn_course.grading.record import Record
 from attn_course.grading.records import STATUSES, Verdict
+from attn_course.grading.reports.grades import Record
 from attn_course.grading.student_code import shape
 
 _ALWAYS = {

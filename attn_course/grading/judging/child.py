@@ -22,7 +22,7 @@ import pytest
 import torch
 import torch._dynamo
 
-from attn_course.grading import session  # noqa: F401 (likewise)
+from attn_course.grading.judging import session  # noqa: F401 (likewise)
 
 MEMORY_GB = 8
 """Address space of the trusted process: what a student has it compute cannot fill the machine."""
@@ -50,7 +50,14 @@ def grade(folder: str, timeout: float) -> None:
 def arguments(place: Path, timeout: float) -> list[str]:
     """Pytest's command line for the notebook in a folder."""
     return [
-        *("-p", "nbval.plugin", "-p", "attn_course.grading.plugin", "-p", "no:cacheprovider"),
+        *(
+            "-p",
+            "nbval.plugin",
+            "-p",
+            "attn_course.grading.judging.plugin",
+            "-p",
+            "no:cacheprovider",
+        ),
         *("-c", str(place / "pytest.ini"), "--rootdir", str(place), "-q", "--tb=short"),
         # which collects garbage of all that the server has imported, twice
         *("-p", "no:unraisableexception", "-p", "no:threadexception"),

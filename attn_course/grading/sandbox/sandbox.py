@@ -25,10 +25,21 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from attn_course.grading.available import CONTAINERS, REMEDY, SandboxError, image, what_failed
-from attn_course.grading.mounts import course_places, folders_above, python_places, system_mounts
-from attn_course.grading.processes import Processes, all_in, is_over, tree
-from attn_course.grading.relay import CONNECTS, Relay
+from attn_course.grading.sandbox.available import (
+    CONTAINERS,
+    REMEDY,
+    SandboxError,
+    image,
+    what_failed,
+)
+from attn_course.grading.sandbox.mounts import (
+    course_places,
+    folders_above,
+    python_places,
+    system_mounts,
+)
+from attn_course.grading.sandbox.processes import Processes, all_in, is_over, tree
+from attn_course.grading.sandbox.relay import CONNECTS, Relay
 
 SOCKETS = "/run/kernel/s"
 """Where the kernel's sockets are inside a sandbox: `s-1` … `s-5`."""

@@ -89,11 +89,12 @@ def write_edition(chapter: str, folder: Path, modules: Iterable[str] = ()) -> No
     tools = _TOOLS.format(version=attn_course.__version__)
     (package / "__init__.py").write_text(tools, encoding="utf-8")
     here = Path(__file__).parent
+    remote = here.parent / "remote"
     inside = folder / INSIDE
     inside.mkdir()
     (inside / "__init__.py").write_text('"""Serves the check cells of a graded notebook."""\n')
     for name in _INSIDE:
-        shutil.copy(here / f"{name}.py", inside / f"{name}.py")
+        shutil.copy(remote / f"{name}.py", inside / f"{name}.py")
     shutil.copy(here / "launch.py", folder / "launch.py")
     _open_to_all(folder)
     compileall.compile_dir(

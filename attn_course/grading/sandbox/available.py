@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
-from attn_course.grading.mounts import system_mounts
+from attn_course.grading.sandbox.mounts import system_mounts
 
 CONTAINERS = ("docker", "podman")
 KINDS = ("bubblewrap", *CONTAINERS, "none")
@@ -63,8 +63,8 @@ def _image_remedy(kind: str) -> str:
     return (
         f"{kind} has to be installed and at work, with an image {image()!r} that has Python "
         f"{python} and the course's packages. In the course's folder: `{kind} build -t {image()} "
-        f"--build-arg PYTHON={python} -f attn_course/grading/Dockerfile .` (the environment's "
-        "ATTN_COURSE_IMAGE names another one)."
+        f"--build-arg PYTHON={python} -f attn_course/grading/sandbox/Dockerfile .` (the "
+        "environment's ATTN_COURSE_IMAGE names another one)."
     )
 
 

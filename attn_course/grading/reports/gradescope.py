@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from attn_course.grading.feedback import told
-from attn_course.grading.record import Record
+from attn_course.grading.reports.feedback import told
+from attn_course.grading.reports.grades import Record
 
 
 def results_json(record: Record, student: str) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from attn_course.checks import get
-from attn_course.grading import forbidden
+from attn_course.grading.judging import forbidden
+from attn_course.grading.judging.releases import answers
 from attn_course.grading.records import Verdict
-from attn_course.grading.releases import answers
 from attn_course.grading.student_code import (
     defined_names,
     defines,

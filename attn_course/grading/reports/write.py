@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from attn_course.grading import csvs, pages
-from attn_course.grading.gradescope import results_json
-from attn_course.grading.record import Record
+from attn_course.grading.reports import csvs, pages
+from attn_course.grading.reports.grades import Record
+from attn_course.grading.reports.gradescope import results_json
 from attn_course.grading.text import slug
 
 _MADE_EVERY_TIME = ("feedback/*/*.html", "gradescope/*/results.json", "moodle_*.csv")

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from functools import lru_cache, partial
 from pathlib import Path
 
-from attn_course.grading import archives
-from attn_course.grading.archives import Limits, Refused
+from attn_course.grading.intake import archives
+from attn_course.grading.intake.archives import Limits, Refused
 
 _DEEPEST_FOLDER = 25
 _DEEPEST_ARCHIVE = 3

@@ -17,8 +17,8 @@ from typing import Any
 import zmq
 from jupyter_client.blocking.client import BlockingKernelClient
 
-from attn_course.grading.sandbox import Sandbox
-from attn_course.grading.wire import MAX_CHARACTERS, MAX_ITEMS
+from attn_course.grading.remote.wire import MAX_CHARACTERS, MAX_ITEMS
+from attn_course.grading.sandbox.sandbox import Sandbox
 
 OUTPUT_LIMIT = 2**22
 """Characters that one cell may put out; more ends the kernel."""

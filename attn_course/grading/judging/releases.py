@@ -7,8 +7,8 @@ from functools import cache
 
 from attn_course.checks import examine, get
 from attn_course.checks.judging import observe
-from attn_course.grading.edition import home, source_of
 from attn_course.grading.records import Cell, Rebuilt
+from attn_course.grading.sandbox.edition import home, source_of
 from attn_course.grading.student_code import needed_names, parse
 
 _CHECKS = "attn_course.checks."

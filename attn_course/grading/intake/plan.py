@@ -6,14 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from attn_course.grading.answers import recognise
-from attn_course.grading.archives import Refused
-from attn_course.grading.intake import Collected, Found
-from attn_course.grading.names import Sender
-from attn_course.grading.notebook import Notebook, read_notebook
-from attn_course.grading.rebuild import nothing_handed_in, rebuild
+from attn_course.grading.intake.answers import recognise
+from attn_course.grading.intake.archives import Refused
+from attn_course.grading.intake.collect import Collected, Found
+from attn_course.grading.intake.names import Sender
+from attn_course.grading.intake.notebook import Notebook, read_notebook
+from attn_course.grading.intake.rebuild import nothing_handed_in, rebuild
+from attn_course.grading.intake.scaffold import Scaffold
 from attn_course.grading.records import Problem, Rebuilt
-from attn_course.grading.scaffold import Scaffold
 
 FATES = ("graded", "superseded", "left out", "unmatched", "corrupt", "ignored")
 """What can become of a file."""

@@ -11,17 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from attn_course.checks import get
-from attn_course.grading import forbidden, verdict
-from attn_course.grading.edition import INSIDE
-from attn_course.grading.job import Job
-from attn_course.grading.kernel import Kernel, KernelGone
-from attn_course.grading.peer import Peer
-from attn_course.grading.progressed import Progress, Ran
+from attn_course.grading.judging import assess, forbidden
+from attn_course.grading.judging.assess import Finding
+from attn_course.grading.judging.job import Job
+from attn_course.grading.judging.releases import answers, source_of_reference, stand_in, wants
+from attn_course.grading.judging.so_far import Progress, Ran
 from attn_course.grading.records import Cell, Verdict
-from attn_course.grading.releases import answers, source_of_reference, stand_in, wants
-from attn_course.grading.sandbox import Limits, Sandbox
+from attn_course.grading.remote.peer import Peer
+from attn_course.grading.sandbox.edition import INSIDE
+from attn_course.grading.sandbox.kernel import Kernel, KernelGone
+from attn_course.grading.sandbox.sandbox import Limits, Sandbox
 from attn_course.grading.student_code import imports
-from attn_course.grading.verdict import Finding
 
 _SERVE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).serve({{name!r}}, watch={{watch}})"
 _RELEASE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).release{{arguments!r}}"
@@ -232,8 +232,8 @@ class Session:
             if found != "callable":
                 return self._not_there(name, str(found))
             peer = Peer(swap, "t", form=get(name).wire)
-            seed = verdict.seed_for(self.settings.seed, name, self.rebuilt.code)
-            finding = verdict.find(name, self._cell.points, peer, seed, self.settings.timeout)
+            seed = assess.seed_for(self.settings.seed, name, self.rebuilt.code)
+            finding = assess.find(name, self._cell.points, peer, seed, self.settings.timeout)
             if finding.status in ("timeout", "killed"):
                 kernel.end(finding.status, finding.message)
             else:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 
-from attn_course.grading.answers import Answers, Piece, find_answers
-from attn_course.grading.notebook import Notebook
+from attn_course.grading.intake.answers import Answers, Piece, find_answers
+from attn_course.grading.intake.notebook import Notebook
+from attn_course.grading.intake.scaffold import Scaffold, Task
 from attn_course.grading.records import Cell, Problem, Rebuilt
-from attn_course.grading.scaffold import Scaffold, Task
 from attn_course.grading.student_code import defined_names, defines, marks, needed_names, parse
 
 _ALWAYS_THERE = frozenset(dir(builtins)) | {"display", "get_ipython"}

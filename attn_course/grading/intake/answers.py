@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from attn_course.grading.notebook import Notebook
-from attn_course.grading.scaffold import Scaffold, Task
+from attn_course.grading.intake.notebook import Notebook
+from attn_course.grading.intake.scaffold import Scaffold, Task
 from attn_course.grading.student_code import (
     Mark,
     defines,

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from attn_course.course import find_chapter
-from attn_course.grading.record import Record
+from attn_course.grading.reports.grades import Record
 
 GRADES = (
     "student",
