@@ -27,7 +27,7 @@ from attn_course.grading.student_code import defined_names, parse
 
 _PACKAGE = Path(attn_course.__file__).parent
 _NEVER = frozenset(
-    {"checks", "grading", "authoring", "explorers", "experiments", "cli", "lab", "doctor"}
+    {"checks", "grading", "authoring", "explorers", "experiments", "cli", "setup", "learner"}
 )
 _INSIDE = ("errors", "exports", "forms", "inside", "peer", "shared", "tensors", "wire")
 INSIDE = "attn_course_inside"
