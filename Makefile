@@ -16,10 +16,11 @@ lab: lab-ready  ## open JupyterLab at the course
 
 test: lint test-fast test-notebooks  ## run all tests, and the notebooks under nbval
 
-lint: dev-ready  ## check style and types
+lint: dev-ready  ## check style, types and who imports whom
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m pyright
+	.venv/bin/lint-imports --no-cache
 
 test-fast: dev-ready  ## run the tests, without the notebooks
 	$(PY) -m pytest -n 2 --dist loadgroup -m "not slow"

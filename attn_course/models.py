@@ -103,16 +103,17 @@ class TokenEmbedding(nn.Module):
     projection, gives logits of variance 1 from normalised features.
     """
 
+    sines: Tensor | None
+
     def __init__(self, vocab_size: int, config: Config) -> None:
-        """Make the table, and that of learned positions."""
+        """Make the table, and that of the positions that are added, if any are."""
         super().__init__()
         self.table = nn.Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.table.weight, std=1 / sqrt(config.d_model))
         self.scale = sqrt(config.d_model)
-        self.position = config.position
-        learned = config.position == "learned"
-        self.learned = LearnedPositions(config.max_len, config.d_model) if learned else None
-        sines = sinusoidal_encoding(config.max_len, config.d_model)
+        sizes, position = (config.max_len, config.d_model), config.position
+        self.learned = LearnedPositions(*sizes) if position == "learned" else None
+        sines = sinusoidal_encoding(*sizes) if position == "sinusoidal" else None
         self.register_buffer("sines", sines, persistent=False)
         self.dropout = nn.Dropout(config.dropout_p)
 
@@ -122,13 +123,13 @@ class TokenEmbedding(nn.Module):
         n = ids.shape[1]
         if self.learned is not None:
             x = x + self.learned(n, offset)
-        elif self.position == "sinusoidal":
-            x = x + self._sines(offset + n)[offset:]
+        elif self.sines is not None:
+            x = x + self._sinusoids(self.sines, offset + n)[offset:]
         return self.dropout(x)
 
-    def _sines(self, n: int) -> Tensor:
+    @staticmethod
+    def _sinusoids(known: Tensor, n: int) -> Tensor:
         """The first n rows, longer than `max_len` too: sinusoids have no end."""
-        known: Tensor = self.get_buffer("sines")
         return known[:n] if n <= len(known) else sinusoidal_encoding(n, known.shape[1]).to(known)
 
 

@@ -102,6 +102,12 @@ def test_the_embedding_begins_with_variance_one():
     assert embedding(torch.arange(2000)[None]).var().item() == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.parametrize("position", POSITIONS)
+def test_sinusoids_are_built_only_where_they_are_added(position):
+    embedding = TokenEmbedding(11, config(position=position))
+    assert (embedding.sines is not None) == (position == "sinusoidal")
+
+
 def test_sinusoids_go_on_past_the_table_and_learned_positions_do_not():
     model = DecoderLM(11, config(position="sinusoidal", max_len=4)).eval()
     assert model(ids(1, 9)).shape == (1, 9, 11)
