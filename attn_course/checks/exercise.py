@@ -138,6 +138,7 @@ class Exercise:
         difficulty: 1 to 3.
         minutes: an honest time.
         may_use: what the answer may call, in words.
+        rules_out: names of what is ready made and may not be called (see `ready_made`).
         points: what it is worth.
         optional: whether the course goes on without it.
         alias: the name of what the learner writes, where it is not the reference's.
@@ -156,6 +157,7 @@ class Exercise:
     points: int = 1
     optional: bool = False
     alias: str = ""
+    rules_out: frozenset[str] = frozenset()
     wire: Wire = "arrays"
 
     @property

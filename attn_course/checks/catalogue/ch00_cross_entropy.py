@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Generator
 
+from attn_course.checks import ready_made
 from attn_course.checks.catalogue.ch00_cross_entropy_mistakes import LOGITS_CLAMPED, MISTAKES
 from attn_course.checks.exercise import (
     Diagnosis,
@@ -108,6 +109,7 @@ EXERCISE = Exercise(
     minutes=20,
     points=3,
     may_use="torch and einops, but no ready-made cross_entropy or nll_loss",
+    rules_out=ready_made.LOSS,
     stages=(
         Stage(
             "one row",

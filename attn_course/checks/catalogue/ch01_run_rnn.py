@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Generator, Tensor
 
+from attn_course.checks import ready_made
 from attn_course.checks.catalogue.ch01_rnn_step import small
 from attn_course.checks.catalogue.ch01_run_rnn_mistakes import MISTAKES
 from attn_course.checks.exercise import Exercise, Output, Stage, normal
@@ -65,6 +66,7 @@ RUN_RNN = Exercise(
     minutes=15,
     points=3,
     may_use="torch, but no torch.nn.RNN",
+    rules_out=ready_made.RECURRENT,
     stages=(
         Stage("one step", draw_one_step, "There is one input, so the result is one step from h0."),
         Stage(

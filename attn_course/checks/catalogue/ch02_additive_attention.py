@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.attention import additive_attention
+from attn_course.checks import ready_made
 from attn_course.checks.catalogue.ch02_additive_mistakes import MISTAKES, QUERY_CANCELS
 from attn_course.checks.exercise import (
     Diagnosis,
@@ -121,6 +122,7 @@ ADDITIVE_ATTENTION = Exercise(
     minutes=20,
     points=4,
     may_use="torch and einops, but no ready-made attention",
+    rules_out=ready_made.ATTENTION,
     stages=(
         Stage(
             "equal scores",

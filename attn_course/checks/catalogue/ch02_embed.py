@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attn_course.attention import embed
+from attn_course.checks import ready_made
 from attn_course.checks.exercise import (
     Diagnosis,
     Exercise,
@@ -116,6 +117,7 @@ EMBED = Exercise(
     minutes=5,
     points=1,
     may_use="torch and einops, but no ready-made embedding",
+    rules_out=ready_made.EMBEDDING,
     stages=(
         Stage(
             "rows",

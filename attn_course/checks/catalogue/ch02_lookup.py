@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attn_course.attention import lookup
+from attn_course.checks import ready_made
 from attn_course.checks.exercise import (
     Answer,
     Diagnosis,
@@ -161,6 +162,7 @@ LOOKUP = Exercise(
     minutes=15,
     points=3,
     may_use="torch and einops, but no ready-made attention",
+    rules_out=ready_made.ATTENTION,
     stages=(
         Stage(
             "equal keys",

@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.attention import softmax
+from attn_course.checks import ready_made
 from attn_course.checks.catalogue.ch02_softmax_mistakes import (
     EPSILON_ADDED,
     MISTAKES,
@@ -166,6 +167,7 @@ SOFTMAX = Exercise(
     minutes=15,
     points=3,
     may_use="torch, but no ready-made softmax",
+    rules_out=ready_made.SOFTMAX,
     stages=(
         Stage(
             "rows",

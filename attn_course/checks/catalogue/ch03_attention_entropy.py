@@ -10,6 +10,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.attention import attention_entropy
+from attn_course.checks import ready_made
 from attn_course.checks.exercise import (
     Answer,
     Diagnosis,
@@ -159,6 +160,7 @@ ATTENTION_ENTROPY = Exercise(
     minutes=10,
     points=2,
     may_use="torch, no ready-made entropy (torch.special.entr, torch.distributions)",
+    rules_out=ready_made.ENTROPY,
     stages=(
         Stage(
             "rows",

@@ -5,6 +5,7 @@ the check can name them in turn, in whatever order they are mended.
 """
 
 from attn_course.attention import scaled_dot_product_attention
+from attn_course.checks import ready_made
 from attn_course.checks.catalogue import ch03_attention_probes as probes
 from attn_course.checks.catalogue.ch03_attention_mistakes import MISTAKES
 from attn_course.checks.exercise import Exercise, Stage
@@ -18,6 +19,7 @@ REPAIRED_ATTENTION = Exercise(
     minutes=25,
     points=6,
     may_use="torch and einops, but no ready-made attention",
+    rules_out=ready_made.ATTENTION,
     stages=(
         Stage(
             "inputs left alone",

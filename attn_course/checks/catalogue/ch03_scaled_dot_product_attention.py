@@ -1,6 +1,7 @@
 """Exercise 3.2, scaled_dot_product_attention: its stages."""
 
 from attn_course.attention import scaled_dot_product_attention
+from attn_course.checks import ready_made
 from attn_course.checks.catalogue import ch03_attention_probes as probes
 from attn_course.checks.catalogue.ch03_attention_mistakes import MISTAKES
 from attn_course.checks.exercise import Exercise, Stage
@@ -13,6 +14,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     minutes=20,
     points=4,
     may_use="torch and einops, but no ready-made attention",
+    rules_out=ready_made.ATTENTION,
     stages=(
         Stage(
             "values",

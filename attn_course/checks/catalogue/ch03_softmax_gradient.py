@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.attention import softmax_gradient
+from attn_course.checks import ready_made
 from attn_course.checks.exercise import (
     Answer,
     Diagnosis,
@@ -170,6 +171,7 @@ SOFTMAX_GRADIENT = Exercise(
     minutes=15,
     points=3,
     may_use="torch with its softmax, no autograd",
+    rules_out=ready_made.AUTOGRAD,
     stages=(
         Stage(
             "derivative",

@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.attention import softmax_jacobian
+from attn_course.checks import ready_made
 from attn_course.checks.exercise import Exercise, Mistake, Output, Stage, normal
 
 
@@ -50,6 +51,7 @@ SOFTMAX_JACOBIAN = Exercise(
     points=2,
     optional=True,
     may_use="torch and einops, no autograd",
+    rules_out=ready_made.AUTOGRAD,
     stages=(
         Stage(
             "one row",

@@ -1,5 +1,6 @@
 """Exercise 5.3, MultiHeadAttention: its stages."""
 
+from attn_course.checks import ready_made
 from attn_course.checks.catalogue import ch05_multi_head_probes as probes
 from attn_course.checks.catalogue.ch05_multi_head_mistakes import MISTAKES
 from attn_course.checks.catalogue.ch05_multi_head_versions import ROLES
@@ -17,6 +18,7 @@ EXERCISE = Exercise(
     minutes=35,
     points=6,
     may_use="torch, einops, and your own or the course's functions, but no nn.MultiheadAttention",
+    rules_out=ready_made.MULTI_HEAD,
     stages=(
         Stage(
             "parts",

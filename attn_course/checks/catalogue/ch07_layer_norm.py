@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Generator, Tensor
 
+from attn_course.checks import ready_made
 from attn_course.checks.catalogue.ch07_layer_norm_mistakes import MISTAKES
 from attn_course.checks.exercise import (
     Diagnosis,
@@ -132,6 +133,7 @@ EXERCISE = Exercise(
     minutes=15,
     points=2,
     may_use="torch, no F.layer_norm, no nn.LayerNorm",
+    rules_out=ready_made.NORM,
     stages=(
         Stage(
             "statistics",

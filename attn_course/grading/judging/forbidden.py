@@ -1,4 +1,4 @@
-"""Ready-made versions of what an exercise asks for, where its `May use:` does not allow them.
+"""Ready-made versions of what an exercise asks for, where it rules them out (`Exercise.rules_out`).
 
 Looked for twice: in the code, where the line can be named, and in what was called while the
 answer ran, whatever name it was called by. The second is the student's process speaking, so a
@@ -14,60 +14,6 @@ from dataclasses import dataclass
 from attn_course.checks import exercises, get
 from attn_course.checks.exercise import Exercise
 from attn_course.grading.student_code import parse
-
-_ATTENTION = (
-    "scaled_dot_product_attention MultiheadAttention multi_head_attention_forward Transformer "
-    "TransformerEncoder TransformerEncoderLayer TransformerDecoder TransformerDecoderLayer "
-    "flex_attention varlen_attn _scaled_dot_product_attention _native_multi_head_attention "
-    "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
-    "_scaled_dot_product_efficient_attention _scaled_dot_product_attention_math "
-    "_scaled_dot_product_cudnn_attention _scaled_dot_product_fused_attention_overrideable "
-    "_scaled_dot_product_attention_math_for_mps _flash_attention_forward "
-    "_efficient_attention_forward _cudnn_attention_forward _transformer_encoder_layer_fwd "
-    "_triton_multi_head_attention _triton_scaled_dot_attention"
-)
-_LOSS = (
-    "cross_entropy nll_loss CrossEntropyLoss NLLLoss cross_entropy_loss nll_loss_nd "
-    "linear_cross_entropy LinearCrossEntropyLoss nll_loss_forward nll_loss2d NLLLoss2d "
-    "nll_loss2d_forward AdaptiveLogSoftmaxWithLoss"
-)
-# attention and the loss have a softmax in them, which one can get out of them
-_SOFTMAX = (
-    "softmax log_softmax Softmax LogSoftmax softmin Softmin Softmax2d _softmax _log_softmax "
-    "safe_softmax _safe_softmax special_softmax special_log_softmax _masked_softmax "
-    f"_sparse_softmax _sparse_log_softmax gumbel_softmax {_ATTENTION} {_LOSS}"
-)
-_RECURRENT = (
-    "RNN RNNCell RNNBase GRU GRUCell LSTM LSTMCell rnn_tanh rnn_relu rnn_tanh_cell rnn_relu_cell "
-    "gru gru_cell lstm lstm_cell quantized_rnn_tanh_cell mkldnn_rnn_layer _cudnn_rnn"
-)
-_AUTOGRAD = (
-    "backward grad jacobian jacrev jacfwd vjp jvp hessian requires_grad_ gradcheck "
-    "functional_call autograd_grad grad_and_value linearize make_dual unpack_dual dual_level "
-    "_softmax_backward_data _log_softmax_backward_data _sparse_softmax_backward_data"
-)
-_NORM = (
-    "layer_norm LayerNorm native_layer_norm rms_norm RMSNorm group_norm GroupNorm "
-    "native_group_norm instance_norm InstanceNorm1d InstanceNorm2d batch_norm BatchNorm1d "
-    "BatchNorm2d native_batch_norm _native_batch_norm_legit _batch_norm_impl_index "
-    "_native_batch_norm_legit_functional _batch_norm_with_update cudnn_batch_norm _fused_rms_norm"
-)
-READY_MADE = {
-    "no ready-made attention": _ATTENTION,
-    "no ready-made softmax": _SOFTMAX,
-    "no ready-made cross_entropy or nll_loss": _LOSS,
-    "no ready-made embedding": "embedding Embedding embedding_bag EmbeddingBag _embedding_bag",
-    "no ready-made entropy": f"entr special_entr entropy Categorical distributions {_LOSS}",
-    "no torch.nn.RNN": _RECURRENT,
-    "no nn.MultiheadAttention": (
-        "MultiheadAttention multi_head_attention_forward _native_multi_head_attention "
-        "_transformer_encoder_layer_fwd TransformerEncoderLayer TransformerDecoderLayer"
-    ),
-    "no autograd": _AUTOGRAD,
-    "no F.layer_norm": _NORM,
-    "no nn.LayerNorm": _NORM,
-}
-"""What a phrase of a `May use:` rules out, by the names that torch has for it."""
 
 _HIDING = {"eval", "exec", "compile", "__import__", "importlib", "ctypes", "globals", "vars", "gc"}
 _HIDING |= {"inspect", "_getframe", "settrace", "setprofile", "ast_transformers", "meta_path"}
@@ -88,19 +34,9 @@ class Use:
     line: str
 
 
-def phrases(exercise: Exercise) -> list[str]:
-    """The phrases of an exercise's `May use:` that rule something out."""
-    return [phrase for phrase in READY_MADE if phrase in exercise.may_use]
-
-
-def ruled_out(exercise: Exercise) -> set[str]:
-    """The names of torch that an answer may not use."""
-    return {name for phrase in phrases(exercise) for name in READY_MADE[phrase].split()}
-
-
 def called(exercise: Exercise, used: Iterable[str]) -> list[str]:
     """The forbidden functions among those that were called."""
-    return sorted(ruled_out(exercise) & set(used))
+    return sorted(exercise.rules_out & set(used))
 
 
 def find(
@@ -119,7 +55,7 @@ def find(
     read = [(code, tree) for code in (source, *helpers) if (tree := parse(code)) is not None]
     statements = [statement for _, tree in read for statement in tree.body]
     used = set(_relied_on(statements, exercise.name))
-    banned, own = ruled_out(exercise), _asked(exercise) - set(released)
+    banned, own = exercise.rules_out, _asked(exercise) - set(released)
     for code, tree in read:
         lines = code.splitlines()
         for node in _in_order(tree):
@@ -203,7 +139,7 @@ def _in_order(tree: ast.AST) -> Iterator[ast.AST]:
     return iter(sorted(ast.walk(tree), key=lambda node: getattr(node, "lineno", 0)))
 
 
-def _torch_name(node: ast.AST, banned: set[str]) -> str | None:
+def _torch_name(node: ast.AST, banned: frozenset[str]) -> str | None:
     """A forbidden name that is taken from something else: torch.x, F.x, scores.x, import x."""
     if isinstance(node, ast.Attribute) and node.attr in banned and isinstance(node.ctx, ast.Load):
         return None if _is_own(node.value) else node.attr

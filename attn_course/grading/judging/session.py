@@ -114,7 +114,7 @@ class Session:
             if settled is not None:
                 self._finding = settled
                 return "pass"
-            watch = bool(forbidden.phrases(get(name)))
+            watch = bool(get(name).rules_out)
             return _SERVE.format(name=name, watch=watch)
         return source
 
@@ -289,7 +289,7 @@ class Session:
         """What a human is told of names that look built to hide something."""
         own = forbidden.suspicious(source)
         told = [f"The code uses {', '.join(own)}, which an answer hardly needs."] if own else []
-        if forbidden.phrases(get(name)):
+        if get(name).rules_out:
             cells = self._done.beside_answers()
             beside = sorted({found for cell in cells for found in forbidden.suspicious(cell)})
             if beside:
