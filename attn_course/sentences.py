@@ -108,6 +108,12 @@ def spoken(sentence: Spoken, *, discreet: bool = False) -> str:
     return words.format_map(values)
 
 
+def language_spoken() -> str:
+    """The language that sentences come out in, as a page says it in `lang`."""
+    name = _language(os.environ.get(VARIABLE, "")).info().get("language", "en")
+    return name.replace("_", "-")
+
+
 def as_data(sentence: Spoken) -> Any:
     """The sentence as plain JSON data."""
     if isinstance(sentence, str):
@@ -160,6 +166,7 @@ class _Language(Protocol):
 
     def gettext(self, message: str, /) -> str: ...
     def ngettext(self, one: str, several: str, n: int, /) -> str: ...
+    def info(self) -> Mapping[str, str]: ...
 
 
 @cache
@@ -185,3 +192,7 @@ class _Pseudo:
     def ngettext(self, one: str, several: str, n: int) -> str:
         """The form for this number, as in English."""
         return self.gettext(one if n == 1 else several)
+
+    def info(self) -> Mapping[str, str]:
+        """The head of a catalogue that nobody has written."""
+        return {"language": PSEUDO}

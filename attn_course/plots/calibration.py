@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from attn_course.plots.picture import COLOURS, Picture, new_figure, style
 from attn_course.plots.words import WORDS
+from attn_course.sentences import joined, say, spoken
 
 
 def calibration_plot(rows: Sequence[tuple[int, int, int]]) -> Picture:
@@ -20,22 +21,22 @@ def calibration_plot(rows: Sequence[tuple[int, int, int]]) -> Picture:
     with style():
         figure = new_figure(4.6, 4.0)
         axes = figure.add_subplot()
-        axes.plot([50, 100], [50, 100], "--", color="gray", label=WORDS["well_calibrated"])
+        axes.plot([50, 100], [50, 100], "--", color="gray", label=spoken(WORDS["well_calibrated"]))
         for confidence, right, asked in rows:
             share = 100 * right / asked
             axes.scatter(confidence, share, s=40 * asked, color=COLOURS[0], zorder=2)
             axes.annotate(
-                WORDS["right_of"].format(right=right, asked=asked),
+                str(say(WORDS["right_of"], right=right, asked=asked)),
                 (confidence, share),
                 textcoords="offset points",
                 xytext=(0, 10 if share < 90 else -16),
                 ha="center",
             )
         axes.set(xlim=(45, 105), ylim=(-8, 108))
-        axes.set(xlabel=WORDS["confidence"], ylabel=WORDS["share_right"])
+        axes.set(xlabel=spoken(WORDS["confidence"]), ylabel=spoken(WORDS["share_right"]))
         axes.legend(frameon=False, loc="lower right")
-    told = "; ".join(
-        WORDS["calibration_point"].format(confidence=confidence, right=right, asked=asked)
+    points = [
+        say(WORDS["calibration_point"], confidence=confidence, right=right, asked=asked)
         for confidence, right, asked in rows
-    )
-    return Picture(figure, f"{WORDS['calibration_alt']} {told}.")
+    ]
+    return Picture(figure, str(say(WORDS["calibration_alt"], points=joined(points, "; "))))

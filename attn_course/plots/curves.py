@@ -10,7 +10,8 @@ from matplotlib.ticker import NullFormatter, ScalarFormatter
 from attn_course.plots.fonts import family_for, laid_out, note_missing
 from attn_course.plots.maps import as_array
 from attn_course.plots.picture import COLOURS, MARKERS, Picture, new_figure, style
-from attn_course.plots.words import WORDS
+from attn_course.plots.words import WORDS, described
+from attn_course.sentences import say, spoken
 
 
 def line_plot(
@@ -50,10 +51,12 @@ def line_plot(
         if len(series) > 1:
             axes.legend(frameon=False, prop={"family": family_for(series)})
         note_missing(figure, [*series, title])
-    structure = WORDS["lines_alt"].format(y_label=y_label, x_label=x_label, names=", ".join(series))
+    names = ", ".join(series)
+    told = [say(WORDS["lines_alt"], y_label=y_label, x_label=x_label, names=names)]
     for label, logarithmic in ((x_label, log_x), (y_label, log_y)):
-        structure += WORDS["lines_alt_log"].format(axis=label) if logarithmic else ""
-    return Picture(figure, f"{title + '. ' if title else ''}{structure} {alt}")
+        if logarithmic:
+            told.append(say(WORDS["lines_alt_log"], axis=label))
+    return Picture(figure, described(title, told, alt))
 
 
 def learning_curves(
@@ -87,16 +90,16 @@ def learning_curves(
                 label=laid_out(name),
                 linewidth=1.4,
             )
-        y_label = WORDS.get(metric, metric)
-        axes.set(xlabel=WORDS["steps"], ylabel=y_label)
+        x_label = spoken(WORDS["steps"])
+        y_label = spoken(WORDS[metric]) if metric in WORDS else metric
+        axes.set(xlabel=x_label, ylabel=y_label)
         axes.set_title(laid_out(title), family=family_for([title]))
         axes.set_yscale("log" if log_y else "linear")
         axes.legend(frameon=False, prop={"family": family_for(histories)})
         note_missing(figure, [*histories, title])
-    structure = WORDS["lines_alt"].format(
-        y_label=y_label, x_label=WORDS["steps"], names=", ".join(histories)
-    )
-    return Picture(figure, f"{title + '. ' if title else ''}{structure} {alt}")
+    names = ", ".join(histories)
+    told = say(WORDS["lines_alt"], y_label=y_label, x_label=x_label, names=names)
+    return Picture(figure, described(title, [told], alt))
 
 
 def _draw_line(axes: Axes, x: np.ndarray, values: Any, name: str, number: int) -> None:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 
 from attn_course.plots.words import WORDS
+from attn_course.sentences import say
 
 _BASE = "DejaVu Sans"  # comes with matplotlib
 _PREFERRED = ("Noto Sans", "WenQuanYi", "PingFang", "Hiragino", "Microsoft YaHei", "Arial Unicode")
@@ -53,7 +54,7 @@ def note_missing(figure: Figure, texts: Iterable[str]) -> None:
     missing = missing_glyphs(texts)
     if missing:
         shown = " ".join(f"U+{ord(c):04X}" for c in missing[:3])
-        note = WORDS["no_font"].format(missing=shown)
+        note = say(WORDS["no_font"], missing=shown)
         figure.supxlabel(f"{figure.get_supxlabel()}\n{note}".strip(), fontsize=8)
 
 

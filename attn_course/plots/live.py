@@ -1,24 +1,25 @@
 """Views with sliders: artists are made once and only their data change, so a step is quick."""
 
 import weakref
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from html import escape
 from typing import Any
 
 from attn_course.notebook.cells import shown
 from attn_course.plots.picture import image_html, new_figure, render_png, style
-from attn_course.plots.words import WORDS
+from attn_course.plots.words import WORDS, Text
+from attn_course.sentences import joined, say
 
-Update = Callable[..., str | None]
+Update = Callable[..., Text | None]
 
 
 @dataclass(frozen=True)
 class Slider:
     """A slider from `low` to `high` in steps of `step`; whole numbers if all of them are."""
 
-    label: str
+    label: Text
     low: float
     high: float
     start: float
@@ -28,7 +29,7 @@ class Slider:
         """Refuse a start outside the range and a step that leads nowhere."""
         if not self.low <= self.start <= self.high or self.low == self.high or self.step <= 0:
             raise ValueError(
-                f"slider {self.label!r}: need low <= start <= high, low < high and step > 0, got "
+                f"slider '{self.label}': need low <= start <= high, low < high and step > 0, got "
                 f"low={self.low}, start={self.start}, high={self.high}, step={self.step}"
             )
 
@@ -37,6 +38,10 @@ class Slider:
         """The values at both ends."""
         return self.low, self.high
 
+    def named(self, value: float) -> Text:
+        """A value as people read it."""
+        return str(value)
+
     def widget(self) -> Any:
         """Return a new ipywidgets slider."""
         import ipywidgets
@@ -44,23 +49,31 @@ class Slider:
         whole = all(isinstance(x, int) for x in (self.low, self.high, self.start, self.step))
         kind = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
         return kind(
-            min=self.low, max=self.high, value=self.start, step=self.step, description=self.label
+            min=self.low,
+            max=self.high,
+            value=self.start,
+            step=self.step,
+            description=str(self.label),
         )
 
 
 @dataclass(frozen=True)
 class Choices:
-    """A slider over listed values, such as powers of two or words."""
+    """A slider over listed values, such as powers of two; `names` has what is no number in words.
 
-    label: str
+    A value is handed to the view as it is, and shown by its name where it has one.
+    """
+
+    label: Text
     options: Sequence[Any]
     start: Any
+    names: Mapping[Any, Text] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a start that is not among the options."""
         if self.start not in self.options or len(self.options) < 2:
             raise ValueError(
-                f"slider {self.label!r}: need two options or more with start={self.start!r} among "
+                f"slider '{self.label}': need two options or more with start={self.start!r} among "
                 f"them, got {list(self.options)}"
             )
 
@@ -69,12 +82,19 @@ class Choices:
         """The first and the last option."""
         return self.options[0], self.options[-1]
 
+    def named(self, value: Any) -> Text:
+        """A value as people read it."""
+        return self.names.get(value, str(value))
+
     def widget(self) -> Any:
         """Return a new ipywidgets slider."""
         import ipywidgets
 
+        options: list[Any] = list(self.options)
+        if self.names:
+            options = [(str(self.named(option)), option) for option in options]
         return ipywidgets.SelectionSlider(
-            options=list(self.options), value=self.start, description=self.label
+            options=options, value=self.start, description=str(self.label)
         )
 
 
@@ -89,12 +109,12 @@ class LiveFigure:
         self,
         draw: Callable[..., Update],
         sliders: dict[str, Slider | Choices],
-        alt: str,
+        alt: Text,
         size: tuple[float, float],
         panels: int,
     ) -> None:
         """Make the artists and draw the start; whatever `draw` raises is raised here."""
-        self.alt = " ".join(alt.split())
+        self.alt = " ".join(str(alt).split())
         self.sliders = sliders
         self.values = {name: slider.start for name, slider in sliders.items()}
         self.caption = ""
@@ -149,10 +169,12 @@ class LiveFigure:
 
     def __repr__(self) -> str:
         """Return the text alternative at the present setting."""
-        settings = ", ".join(
-            f"{slider.label} {self.values[name]}" for name, slider in self.sliders.items()
-        )
-        return f"{self.alt} {WORDS['slider_static'].format(settings=settings)} {self.caption}"
+        settings = [
+            say(WORDS["setting"], label=slider.label, value=slider.named(self.values[name]))
+            for name, slider in self.sliders.items()
+        ]
+        static = say(WORDS["slider_static"], settings=joined(settings, ", "))
+        return f"{self.alt} {static} {self.caption}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         if self._view is not None:
@@ -173,7 +195,7 @@ class LiveFigure:
 def live_figure(
     draw: Callable[..., Update],
     *,
-    alt: str,
+    alt: Text,
     size: tuple[float, float] = (6.0, 3.6),
     panels: int = 1,
     **sliders: Slider | Choices,
@@ -183,9 +205,9 @@ def live_figure(
     draw: called once with the axes (as many as `panels`, side by side). It
         makes the artists and returns `update(**values)`, which is called with
         the value of each slider, changes the artists' data (`set_ydata`,
-        `set_data`, `set_text`), and may return a sentence that says what is to
-        be seen at this setting. The sentence stands under the picture, so a
-        number in it must be rounded far from an edge.
+        `set_data`, `set_text`), and may return a sentence that says what is to be
+        seen at this setting. It stands under the picture, so a number in it
+        must be rounded far from an edge.
     alt: what the picture shows, whatever the setting.
     sliders: a `Slider` or `Choices` for each name that `update` takes.
 
@@ -194,7 +216,7 @@ def live_figure(
     """
     if not sliders or panels < 1:
         raise ValueError(f"a live figure needs a slider and a panel, got panels={panels}")
-    if not alt.strip():
+    if not str(alt).strip():
         raise ValueError("a live figure needs a text alternative: alt is empty")
     return LiveFigure(draw, sliders, alt, size, panels)
 
@@ -215,7 +237,7 @@ class _View:
         # its box would stretch the picture to the width of the page
         layout = {"align_self": "flex-start", "max_width": "100%"}
         # ipywidgets would cut a longer label off at 80 pixels
-        widest = max(len(slider.label) for slider in live.sliders.values())
+        widest = max(len(str(slider.label)) for slider in live.sliders.values())
         for widget in self.sliders.values():
             widget.style.description_width = f"{0.6 * widest + 1:.1f}em"
             widget.layout = ipywidgets.Layout(width="32em", max_width="100%")
@@ -234,7 +256,7 @@ class _View:
         text = escape(self.live.caption)
         if self.live.error is not None:
             error = f"{type(self.live.error).__name__}: {self.live.error}"
-            told = escape(WORDS["slider_error"].format(error=error))
+            told = escape(str(say(WORDS["slider_error"], error=error)))
             text = f'<strong style="color: var(--jp-error-color1, #b00020)">{told}</strong>'
         # ipywidgets' Image has no alternative text, and a tooltip on it breaks its view.
         alt = f'<span role="img" aria-label="{escape(self.live.alt)}"></span>'

@@ -10,11 +10,15 @@ from matplotlib.image import AxesImage
 
 from attn_course.plots.fonts import family_for, laid_out, note_missing
 from attn_course.plots.picture import DIVERGING, SEQUENTIAL, Picture, new_figure, style
-from attn_course.plots.words import WORDS
+from attn_course.plots.words import WORDS, Text, described
+from attn_course.sentences import say
 
 Labels = Sequence[str] | None
 Limits = tuple[float, float] | None
 
+_QUERY_AXIS, _KEY_AXIS, _WEIGHT = (
+    say(WORDS[name]) for name in ("query_axis", "key_axis", "weight")
+)
 _MAX_NUMBERS = 64  # more cells than this and the numbers no longer fit
 _MAX_TICKS = 40
 
@@ -24,9 +28,9 @@ def heat_map(
     *,
     row_labels: Labels = None,
     column_labels: Labels = None,
-    row_axis: str = WORDS["query_axis"],
-    column_axis: str = WORDS["key_axis"],
-    value: str = WORDS["weight"],
+    row_axis: Text = _QUERY_AXIS,
+    column_axis: Text = _KEY_AXIS,
+    value: Text = _WEIGHT,
     title: str = "",
     limits: Limits = (0.0, 1.0),
     numbers: bool | None = None,
@@ -55,22 +59,18 @@ def heat_map(
         figure = new_figure(_fit(columns * cell + 2.2), _fit(rows * cell + 1.2, high=highest))
         axes = figure.add_subplot()
         image = draw_map(axes, values, limits, row_labels, column_labels)
-        axes.set(xlabel=column_axis, ylabel=row_axis)
+        axes.set(xlabel=str(column_axis), ylabel=str(row_axis))
         axes.set_title(laid_out(title), family=family_for([title]))
-        figure.colorbar(image, ax=axes, label=value, shrink=0.9)
+        figure.colorbar(image, ax=axes, label=str(value), shrink=0.9)
         if write:
             _write_numbers(axes, image, values)
         note_missing(figure, [*(row_labels or ()), *(column_labels or ()), title])
-    structure = WORDS["map_alt"].format(
-        value=value,
-        rows=rows,
-        columns=columns,
-        row_axis=row_axis,
-        column_axis=column_axis,
-        row_labels=_read_out("rows_read", row_labels),
-        column_labels=_read_out("columns_read", column_labels),
-    )
-    return Picture(figure, f"{title + '. ' if title else ''}{structure} {alt}")
+    names = {"value": value, "row_axis": row_axis, "column_axis": column_axis}
+    told = [say(WORDS["map_alt"], rows=rows, columns=columns, **names)]
+    for word, labels in (("rows_read", row_labels), ("columns_read", column_labels)):
+        if labels is not None:
+            told.append(say(WORDS[word], labels=" ".join(labels)))
+    return Picture(figure, described(title, told, alt))
 
 
 def head_maps(
@@ -79,9 +79,9 @@ def head_maps(
     row_labels: Labels = None,
     column_labels: Labels = None,
     titles: Labels = None,
-    row_axis: str = WORDS["query_axis"],
-    column_axis: str = WORDS["key_axis"],
-    value: str = WORDS["weight"],
+    row_axis: Text = _QUERY_AXIS,
+    column_axis: Text = _KEY_AXIS,
+    value: Text = _WEIGHT,
     limits: Limits = (0.0, 1.0),
     alt: str = "",
 ) -> Picture:
@@ -95,7 +95,7 @@ def head_maps(
     _check_labels(row_labels, rows, "row")
     _check_labels(column_labels, columns, "column")
     _check_labels(titles, heads, "head")
-    titles = titles or [WORDS["head"].format(number=number) for number in range(heads)]
+    titles = titles or [str(say(WORDS["head"], number=number)) for number in range(heads)]
     wide = min(heads, 4)
     high = ceil(heads / wide)
     limits = limits or (float(values.min()), float(values.max()))
@@ -108,11 +108,12 @@ def head_maps(
             axes.set_title(laid_out(title), family=family_for([title]))
         for axes in grid[heads:]:
             axes.set_axis_off()
-        figure.supxlabel(column_axis, fontsize=10)
-        figure.supylabel(row_axis, fontsize=10)
-        figure.colorbar(image, ax=list(grid), label=value)
+        figure.supxlabel(str(column_axis), fontsize=10)
+        figure.supylabel(str(row_axis), fontsize=10)
+        figure.colorbar(image, ax=list(grid), label=str(value))
         note_missing(figure, [*(row_labels or ()), *(column_labels or ()), *titles])
-    structure = WORDS["maps_alt"].format(
+    told = say(
+        WORDS["maps_alt"],
         count=heads,
         titles=", ".join(titles),
         value=value,
@@ -121,7 +122,7 @@ def head_maps(
         row_axis=row_axis,
         column_axis=column_axis,
     )
-    return Picture(figure, f"{structure} {alt}")
+    return Picture(figure, described("", [told], alt))
 
 
 def draw_map(
@@ -191,10 +192,6 @@ def _write_numbers(axes: Axes, image: AxesImage, values: np.ndarray) -> None:
 def _check_labels(labels: Labels, count: int, what: str) -> None:
     if labels is not None and len(labels) != count:
         raise ValueError(f"{len(labels)} {what} labels for {count} {what}s")
-
-
-def _read_out(word: str, labels: Labels) -> str:
-    return "" if labels is None else WORDS[word].format(labels=" ".join(labels))
 
 
 def _fit(inches: float, low: float = 2.6, high: float = 9.0) -> float:

@@ -7,7 +7,8 @@ from typing import Any
 from attn_course.plots.fonts import family_for, laid_out, note_missing
 from attn_course.plots.maps import as_array, heat_map
 from attn_course.plots.picture import COLOURS, MARKERS, Picture, new_figure, style
-from attn_course.plots.words import WORDS
+from attn_course.plots.words import WORDS, described
+from attn_course.sentences import say
 
 
 def entropy_by_head(weights: Sequence[Any], *, title: str = "", alt: str = "") -> Picture:
@@ -36,9 +37,9 @@ def entropy_by_head(weights: Sequence[Any], *, title: str = "", alt: str = "") -
         rows.append(entropy.reshape(-1, *entropy.shape[-2:]).mean(dim=(0, 2)))
     return heat_map(
         torch.stack(rows),
-        row_axis=WORDS["layer_axis"],
-        column_axis=WORDS["head_axis"],
-        value=WORDS["entropy"],
+        row_axis=say(WORDS["layer_axis"]),
+        column_axis=say(WORDS["head_axis"]),
+        value=say(WORDS["entropy"]),
         limits=(0.0, max(log(max(shape[-1] for shape in shapes)), 1e-9)),
         title=title,
         alt=alt,
@@ -80,6 +81,7 @@ def gradient_flow(
     }
     if not norms:
         raise ValueError("models is empty: there is nothing to draw")
+    x_label, y_label = say(WORDS["layer_axis"]), say(WORDS["gradient_norm"])
     layers = list(next(iter(norms.values())))
     for name, by_layer in norms.items():
         if list(by_layer) != layers:
@@ -96,17 +98,17 @@ def gradient_flow(
                 label=laid_out(name),
             )
         axes.set_xticks(range(len(layers)), layers, rotation=90)
-        axes.set(xlabel=WORDS["layer_axis"], ylabel=WORDS["gradient_norm"])
+        axes.set(xlabel=str(x_label), ylabel=str(y_label))
         axes.set_yscale("log" if log_scale else "linear")
         axes.set_title(laid_out(title), family=family_for([title]))
         if len(norms) > 1:
             axes.legend(frameon=False, prop={"family": family_for(norms)})
         note_missing(figure, [*norms, title])
-    structure = WORDS["lines_alt"].format(
-        y_label=WORDS["gradient_norm"], x_label=WORDS["layer_axis"], names=", ".join(norms)
-    )
-    structure += WORDS["lines_alt_log"].format(axis=WORDS["gradient_norm"]) if log_scale else ""
-    return Picture(figure, f"{title + '. ' if title else ''}{structure} {alt}")
+    names = ", ".join(norms)
+    told = [say(WORDS["lines_alt"], y_label=y_label, x_label=x_label, names=names)]
+    if log_scale:
+        told.append(say(WORDS["lines_alt_log"], axis=y_label))
+    return Picture(figure, described(title, told, alt))
 
 
 def _layer_of(name: str) -> str:
