@@ -201,7 +201,7 @@ def test_the_memory_view_follows_its_sliders():
     assert heights[3] == 4 * 8 * 512 * 512
     view.set(heads=1, n=64)
     assert [bar.get_height() for bar in view.axes[0].patches][3] == 4 * 64 * 64
-    view.set(weights="never built")
+    view.set(weights="never_built")
     assert view.axes[0].patches[3].get_height() == 0
     assert "0% of them" in view.caption
     view.visit_extremes()

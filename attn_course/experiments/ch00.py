@@ -11,9 +11,11 @@ from torch import Tensor, nn
 
 from attn_course.plots import LiveFigure, Picture, Slider, live_figure
 from attn_course.plots.picture import COLOURS, MARKERS, new_figure, style
+from attn_course.sentences import Sentence, joined, say, spoken
 
 WORDS = {
     "class": "class",
+    "class_number": "class {number}",
     "logit": "logit",
     "probability": "probability",
     "logit_of_last": "logit of class 2",
@@ -39,7 +41,7 @@ WORDS = {
     "regions_alt": "Behind them, in lighter colours, the regions in which the model decides for "
     "each class.",
 }
-"""All words on these pictures, in one place for a translation."""
+"""All words on these pictures, as constants for the door."""
 
 LOWEST, START, DESCENT_STEPS = 3.0, 0.0, 20
 """Where (x − 3)² is smallest, where the descent begins, and how many steps it takes."""
@@ -97,23 +99,26 @@ def spirals_picture(
                 marker=MARKERS[number],
                 edgecolors="white",
                 linewidths=0.4,
-                label=f"{WORDS['class']} {number}",
+                label=str(say(WORDS["class_number"], number=number)),
             )
-        axes.set(xlabel=WORDS["first_axis"], ylabel=WORDS["second_axis"], aspect="equal")
+        axes.set(xlabel=spoken(WORDS["first_axis"]), ylabel=spoken(WORDS["second_axis"]))
+        axes.set_aspect("equal")
         axes.legend(loc="upper right", fontsize=8)
-    alt = WORDS["spirals_alt"].format(count=len(points), classes=classes)
-    return Picture(figure, alt if model is None else f"{alt} {WORDS['regions_alt']}")
+    told = [say(WORDS["spirals_alt"], count=len(points), classes=classes)]
+    if model is not None:
+        told.append(say(WORDS["regions_alt"]))
+    return Picture(figure, spoken(joined(told)))
 
 
 def softmax_view() -> LiveFigure:
     """Three logits, 0, 1 and one on a slider, and their softmax at a temperature on another."""
     return live_figure(
         _draw_softmax,
-        alt=WORDS["softmax_alt"],
+        alt=say(WORDS["softmax_alt"]),
         size=(7.0, 3.0),
         panels=2,
-        logit=Slider(WORDS["logit_of_last"], -4.0, 6.0, start=2.0, step=0.1),
-        temperature=Slider(WORDS["temperature"], 0.1, 5.0, start=1.0, step=0.1),
+        logit=Slider(say(WORDS["logit_of_last"]), -4.0, 6.0, start=2.0, step=0.1),
+        temperature=Slider(say(WORDS["temperature"]), 0.1, 5.0, start=1.0, step=0.1),
     )
 
 
@@ -121,10 +126,10 @@ def descent_view() -> LiveFigure:
     """Gradient descent on (x − 3)² from x = 0, its learning rate on a slider."""
     return live_figure(
         _draw_descent,
-        alt=WORDS["descent_alt"],
+        alt=say(WORDS["descent_alt"]),
         size=(7.6, 3.2),
         panels=2,
-        rate=Slider(WORDS["rate"], 0.02, 1.1, start=0.1, step=0.02),
+        rate=Slider(say(WORDS["rate"]), 0.02, 1.1, start=0.1, step=0.02),
     )
 
 
@@ -136,38 +141,39 @@ def descent(rate: float, steps: int = DESCENT_STEPS) -> Float[np.ndarray, " n"]:
     return np.array(visited)
 
 
-def _draw_softmax(left: Axes, right: Axes) -> Callable[..., str]:
+def _draw_softmax(left: Axes, right: Axes) -> Callable[..., Sentence]:
     names = ["0", "1", "2"]
     logit_bars = left.bar(names, [0.0] * 3, color=COLOURS[:3])
     left.axhline(0, color="black", linewidth=0.8)
-    left.set(xlabel=WORDS["class"], ylabel=WORDS["logit"], ylim=(-4.5, 6.5))
+    left.set(xlabel=spoken(WORDS["class"]), ylabel=spoken(WORDS["logit"]), ylim=(-4.5, 6.5))
     bars = right.bar(names, [0.0] * 3, color=COLOURS[:3])
-    right.set(xlabel=WORDS["class"], ylabel=WORDS["probability"], ylim=(0, 1))
+    right.set(xlabel=spoken(WORDS["class"]), ylabel=spoken(WORDS["probability"]), ylim=(0, 1))
 
-    def update(logit: float, temperature: float) -> str:
+    def update(logit: float, temperature: float) -> Sentence:
         logits = torch.tensor([0.0, 1.0, logit], dtype=torch.float64)
         probs = (logits / temperature).softmax(dim=-1).tolist()
         for bar, height in zip([*logit_bars, *bars], [*logits.tolist(), *probs], strict=True):
             bar.set_height(height)
-        return WORDS["softmax_told"].format(best=int(np.argmax(probs)), largest=max(probs))
+        return say(WORDS["softmax_told"], best=int(np.argmax(probs)), largest=max(probs))
 
     return update
 
 
-def _draw_descent(left: Axes, right: Axes) -> Callable[..., str]:
+def _draw_descent(left: Axes, right: Axes) -> Callable[..., Sentence]:
     around = np.linspace(-3, 9, 121)
     left.plot(around, (around - LOWEST) ** 2, color="0.6", linewidth=1.2)
     (path,) = left.plot([], [], "o-", color=COLOURS[1], markersize=4, linewidth=0.8)
-    left.set(xlabel=WORDS["x"], ylabel=WORDS["loss"], xlim=(-3, 9), ylim=(-1, 36))
+    left.set(xlabel=spoken(WORDS["x"]), ylabel=spoken(WORDS["loss"]), xlim=(-3, 9), ylim=(-1, 36))
     steps = np.arange(DESCENT_STEPS + 1)
     (distances,) = right.plot(steps, steps, "o-", color=COLOURS[0], markersize=4)
-    right.set(xlabel=WORDS["step"], ylabel=WORDS["distance"], yscale="log", ylim=(1e-4, 1e3))
+    right.set(xlabel=spoken(WORDS["step"]), ylabel=spoken(WORDS["distance"]))
+    right.set(yscale="log", ylim=(1e-4, 1e3))
 
-    def update(rate: float) -> str:
+    def update(rate: float) -> Sentence:
         visited = descent(rate)
         path.set_data(visited, (visited - LOWEST) ** 2)
         distances.set_ydata(np.maximum(abs(visited - LOWEST), 1e-4))
-        return WORDS[_behaviour(rate)]
+        return say(WORDS[_behaviour(rate)])
 
     return update
 

@@ -13,6 +13,7 @@ from attn_course.attention import additive_attention
 from attn_course.plots import LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
 from attn_course.recurrent import gradient_by_distance, run_rnn
+from attn_course.sentences import Sentence, say, spoken
 from attn_course.training import torch_threads
 
 Run = Callable[[Tensor], Tensor]
@@ -58,11 +59,13 @@ def memory_view(n: int = 40, d: int = 32) -> LiveFigure:
     """
     return live_figure(
         partial(_draw_memory, n, d),
-        alt="The gradient of the last state by distance on a logarithmic scale, and beside it "
-        "the gain to the power of the distance as a straight line.",
+        alt=say(
+            "The gradient of the last state by distance on a logarithmic scale, and beside it "
+            "the gain to the power of the distance as a straight line."
+        ),
         size=(6.6, 3.8),
-        gain=Slider("gain of W_h", 0.5, 1.5, start=0.9, step=0.05),
-        drive=Slider("size of the inputs", 0.0, 2.0, start=0.0, step=0.1),
+        gain=Slider(say("gain of W_h"), 0.5, 1.5, start=0.9, step=0.05),
+        drive=Slider(say("size of the inputs"), 0.0, 2.0, start=0.0, step=0.1),
     )
 
 
@@ -75,14 +78,13 @@ def _draw_memory(n: int, d: int, axes: Axes):
     distances = range(n)
     (measured,) = axes.plot(distances, [1.0] * n, "o-", color=COLOURS[0], markersize=4)
     (power,) = axes.plot(distances, [1.0] * n, "--", color=COLOURS[1])
-    measured.set_label("measured")
-    power.set_label("gain to the power of the distance")
-    axes.set(
-        yscale="log", ylim=(1e-13, 1e9), xlabel="distance", ylabel="gradient (1 at distance 0)"
-    )
+    measured.set_label(spoken("measured"))
+    power.set_label(spoken("gain to the power of the distance"))
+    axes.set(yscale="log", ylim=(1e-13, 1e9))
+    axes.set(xlabel=spoken("distance"), ylabel=spoken("gradient (1 at distance 0)"))
     axes.legend(frameon=False, loc="upper left")
 
-    def update(gain: float, drive: float) -> str:
+    def update(gain: float, drive: float) -> Sentence:
         curve = gradient_by_distance(
             lambda x: run_rnn(x, h0, W_x, gain * rotation, b), drive * inputs
         )
@@ -90,7 +92,11 @@ def _draw_memory(n: int, d: int, axes: Axes):
         measured.set_ydata(shares.tolist())
         power.set_ydata([gain**k for k in distances])
         exponent = round(shares[-1].log10().item())
-        return f"At distance {n - 1} the gradient is about 10^{exponent} of that at distance 0."
+        return say(
+            "At distance {distance} the gradient is about 10^{exponent} of that at distance 0.",
+            distance=n - 1,
+            exponent=exponent,
+        )
 
     return update
 

@@ -13,11 +13,23 @@ from torch import Tensor, nn
 from attn_course.plots import LiveFigure, Slider, draw_map, live_figure
 from attn_course.plots.picture import COLOURS
 from attn_course.recurrent import RecurrentSeq2Seq, gradient_by_distance
+from attn_course.sentences import Sentence, say, spoken
 from attn_course.tasks import START, Batch, Task, copy_task, shift_right
 from attn_course.training import History, StepInfo, fit, torch_threads
 from attn_course.training.progress_bar import training_bar
 
-_NAMES = {False: "fixed state", True: "attention"}
+_NAMES = {False: say("fixed state"), True: say("attention")}
+_HEADINGS = (
+    say("N"),
+    say("model"),
+    say("parameters"),
+    say("steps"),
+    say("CPU-s"),
+    say("told"),
+    say("alone"),
+)
+_WIDTHS = (2, 11, 10, 5, 5, 5, 5)  # of the table's columns; a longer heading widens its own
+_SIDES = "><>>>>>"  # numbers end below each other, names begin so
 
 
 @dataclass(frozen=True)
@@ -79,14 +91,14 @@ def train_copier(
     attention: bool,
     seed: int = 0,
     settings: CopySettings | None = None,
-    label: str = "copying",
+    label: str | None = None,
     on_step: Callable[[StepInfo], None] | None = None,
 ) -> CopyRun:
     """Train a GRU encoder and decoder to write n symbols down again, and test it.
 
     With attention the decoder looks back at all encoder states (additive attention); without
     it, all it has of the sequence is the encoder's last state. For one seed both see the same
-    batches. An empty label draws no progress bar.
+    batches. The progress bar says `label`; an empty one draws none.
     """
     settings = settings or CopySettings()
     task = copy_task(n, settings.num_symbols, seed=seed)
@@ -99,7 +111,7 @@ def train_copier(
         lr=settings.lr,
         warmup=settings.warmup,
         on_step=on_step,
-        label=label,
+        label=spoken("copying") if label is None else label,
     )
     test = task.test_set(settings.test_size)
     with torch.no_grad(), torch_threads(1):
@@ -121,7 +133,8 @@ def compare_copiers(
     settings = settings or CopySettings()
     plan = [(n, attention, seed) for n in lengths for attention in (False, True) for seed in seeds]
     runs = []
-    with training_bar(f"{len(plan)} runs", len(plan) * settings.steps, None) as bar:
+    label = spoken(say("{n} runs", n=len(plan)))
+    with training_bar(label, len(plan) * settings.steps, None) as bar:
 
         def advance(info: StepInfo) -> None:
             bar.update(1)
@@ -160,17 +173,26 @@ def comparison_table(runs: Sequence[CopyRun]) -> str:
 
     CPU-seconds and accuracies are means over the seeds.
     """
-    lines = [" N  model        parameters  steps  CPU-s   told  alone"]
+    rows = [tuple(map(spoken, _HEADINGS))]
     for key in dict.fromkeys(map(_row, runs)):
         n, attention, steps = key
         group = [run for run in runs if _row(run) == key]
         seconds = sum(run.history.seconds[-1] for run in group) / len(group)
         told = torch.stack([run.told for run in group]).mean()
         alone = torch.stack([run.alone for run in group]).mean()
-        lines.append(
-            f"{n:2}  {_NAMES[attention]:11}  {group[0].parameters:10}  {steps:5}  {seconds:5.1f}  "
-            f"{told:5.3f}  {alone:5.3f}"
-        )
+        counts = (str(n), spoken(_NAMES[attention]), str(group[0].parameters), str(steps))
+        rows.append((*counts, f"{seconds:.1f}", f"{told:.3f}", f"{alone:.3f}"))
+    return _in_columns(rows)
+
+
+def _in_columns(rows: Sequence[tuple[str, ...]]) -> str:
+    """The rows as lines, each column as wide as its widest cell."""
+    columns = zip(*rows, strict=True)
+    widths = [max(least, *map(len, cells)) for least, cells in zip(_WIDTHS, columns, strict=True)]
+    lines = []
+    for row in rows:
+        cells = zip(row, _SIDES, widths, strict=True)
+        lines.append("  ".join(f"{cell:{side}{width}}" for cell, side, width in cells))
     return "\n".join(lines)
 
 
@@ -208,31 +230,37 @@ def alignment_view(run: CopyRun, row: int = 0) -> LiveFigure:
     symbols = letters(run.test.inputs[row])
     return live_figure(
         partial(_draw_alignment, run.alignment[row], symbols),
-        alt="Left: the alignment as a map, rows written, columns read. Right: the row of the "
-        "position that the slider chooses, as bars over the symbols read.",
+        alt=say(
+            "Left: the alignment as a map, rows written, columns read. Right: the row of the "
+            "position that the slider chooses, as bars over the symbols read."
+        ),
         size=(9.0, 4.2),
         panels=2,
-        position=Slider("position that is written", 0, run.n - 1, start=run.n // 2),
+        position=Slider(say("position that is written"), 0, run.n - 1, start=run.n // 2),
     )
 
 
 def _draw_alignment(weights: Tensor, symbols: list[str], chart: Axes, bars: Axes):
     n = len(symbols)
     draw_map(chart, weights.numpy(), (0.0, 1.0), symbols, symbols)
-    chart.set(xlabel="read", ylabel="written")
+    chart.set(xlabel=spoken("read"), ylabel=spoken("written"))
     (upper,) = chart.plot([-0.5, n - 0.5], [0, 0], color=COLOURS[1], linewidth=2)
     (lower,) = chart.plot([-0.5, n - 0.5], [0, 0], color=COLOURS[1], linewidth=2)
     drawn = bars.bar(range(n), [0.0] * n, color=COLOURS[0])
-    bars.set(ylim=(0, 1), xlabel="read", ylabel="weight")
+    bars.set(ylim=(0, 1), xlabel=spoken("read"), ylabel=spoken("weight"))
     bars.set_xticks(range(n), symbols)
 
-    def update(position: int) -> str:
+    def update(position: int) -> Sentence:
         upper.set_ydata([position - 0.5] * 2)
         lower.set_ydata([position + 0.5] * 2)
         for bar, weight in zip(drawn, weights[position].tolist(), strict=True):
             bar.set_height(weight)
         best = int(weights[position].argmax())
-        return f"Writing position {position} it looks most at position {best}."
+        return say(
+            "Writing position {position} it looks most at position {best}.",
+            position=position,
+            best=best,
+        )
 
     return update
 

@@ -17,6 +17,7 @@ from attn_course.attention import lookup
 from attn_course.plots import Choices, LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
 from attn_course.recurrent import RecurrentSeq2Seq, Score
+from attn_course.sentences import Sentence, say, spoken
 from attn_course.tasks import START, Batch, Task, copy_task, shift_right
 from attn_course.training import History, fit
 
@@ -81,24 +82,27 @@ def sentence_view(keys: Keys = HAND_SET_KEYS) -> LiveFigure:
     """
     return live_figure(
         partial(_draw_sentence, dict(keys)),
-        alt="Left: the hand-set keys of the sentence's tokens as points of a plane, and the query "
-        "of “it” as a line from its middle. Right: the weight of each token as a bar.",
+        alt=say(
+            "Left: the hand-set keys of the sentence's tokens as points of a plane, and the query "
+            "of “it” as a line from its middle. Right: the weight of each token as a bar."
+        ),
         size=(9.0, 4.4),
         panels=2,
-        angle=Slider("angle of the query (degrees)", 0, 360, start=200, step=5),
-        length=Slider("length of the query", 0.0, 8.0, start=3.0, step=0.5),
-        last_word=Choices("the last word", ENDINGS, start=ENDINGS[0]),
+        angle=Slider(say("angle of the query (degrees)"), 0, 360, start=200, step=5),
+        length=Slider(say("length of the query"), 0.0, 8.0, start=3.0, step=0.5),
+        last_word=Choices(say("the last word"), ENDINGS, start=ENDINGS[0]),
     )
 
 
 def _draw_sentence(keys: Keys, plane: Axes, bars: Axes):
     show_keys = _draw_keys(plane, ending_with(ENDINGS[0]), keys)
-    (line,) = plane.plot([0, 0], [0, 0], color=COLOURS[1], linewidth=2.5, label="query of “it”")
+    (line,) = plane.plot([0, 0], [0, 0], color=COLOURS[1], linewidth=2.5)
+    line.set_label(spoken("query of “it”"))
     (tip,) = plane.plot([0], [0], "o", color=COLOURS[1], markersize=7)
     plane.legend(frameon=False, loc="lower left", fontsize=9)
     show_weights = _draw_weights(bars, len(ending_with(ENDINGS[0])))
 
-    def update(angle: float, length: float, last_word: str) -> str:
+    def update(angle: float, length: float, last_word: str) -> Sentence:
         tokens = ending_with(last_word)
         query = vector(angle, length)
         _, weights = lookup(query[None], keys_of(tokens, keys), keys_of(tokens, keys))
@@ -114,7 +118,8 @@ def _draw_sentence(keys: Keys, plane: Axes, bars: Axes):
 def _draw_keys(plane: Axes, tokens: list[str], keys: Keys) -> Callable[[list[str]], None]:
     distinct = list(dict.fromkeys(tokens))
     plane.set(xlim=(-1.2, 1.4), ylim=(-1.1, 1.3), aspect="equal")
-    plane.set(xlabel="lives", ylabel="is a place", title="The keys, and the query that you set")
+    plane.set(xlabel=spoken("lives"), ylabel=spoken("is a place"))
+    plane.set_title(spoken("The keys, and the query that you set"))
     for rule in (plane.axhline, plane.axvline):
         rule(0, color="0.85", linewidth=0.8)
     points = plane.scatter(*keys_of(distinct, keys).T.numpy(), s=20, color=COLOURS[0])
@@ -133,17 +138,22 @@ def _draw_keys(plane: Axes, tokens: list[str], keys: Keys) -> Callable[[list[str
     return show
 
 
-def _draw_weights(bars: Axes, count: int) -> Callable[[list[str], Tensor], str]:
+def _draw_weights(bars: Axes, count: int) -> Callable[[list[str], Tensor], Sentence]:
     drawn = bars.barh(range(count), [0.0] * count, color=COLOURS[0])
-    bars.set(xlim=(0, 1), xlabel="attention weight")
+    bars.set(xlim=(0, 1), xlabel=spoken("attention weight"))
     bars.invert_yaxis()
 
-    def show(tokens: list[str], weights: Tensor) -> str:
+    def show(tokens: list[str], weights: Tensor) -> Sentence:
         bars.set_yticks(range(count), tokens)
         for bar, weight in zip(drawn, weights.tolist(), strict=True):
             bar.set_width(weight)
         best, shared = int(weights.argmax()), int((weights >= 0.05).sum())
-        return f"Most weight: “{tokens[best]}”. {shared} of {count} tokens get 5 % or more."
+        return say(
+            "Most weight: “{best}”. {shared} of {count} tokens get 5 % or more.",
+            best=tokens[best],
+            shared=shared,
+            count=count,
+        )
 
     return show
 
@@ -197,7 +207,7 @@ def train_copying(
         warmup=20,
         evaluate=accuracy,
         eval_every=settings.eval_every,
-        label=f"copying, {score} score, seed {seed}",
+        label=spoken(say("copying, {score} score, seed {seed}", score=score, seed=seed)),
     )
     return CopyingRun(model, history, test)
 

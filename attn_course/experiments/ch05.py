@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.blocks import FeedForward
 from attn_course.multihead import MultiHeadAttention, ablate_heads, projection
+from attn_course.sentences import say, spoken
 from attn_course.tasks import staircase_task
 from attn_course.tasks.base import Batch, Task
 from attn_course.training import History, fit
@@ -235,7 +236,8 @@ def key_lookup_accuracy(
     """Return the accuracy for each width of a head, one row for each seed, with one bar."""
     widths, seeds = list(widths), list(seeds)
     found = torch.zeros(len(seeds), len(widths))
-    with training_bar(f"{num_keys} keys", steps * found.numel(), None) as bar:
+    label = spoken(say("{n} keys", n=num_keys))
+    with training_bar(label, steps * found.numel(), None) as bar:
         for row, seed in enumerate(seeds):
             for column, d_k in enumerate(widths):
                 settings = KeySettings(num_keys, d_k, steps=steps)

@@ -8,6 +8,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+from attn_course.sentences import say, spoken
+
 
 class TextbookAttention(nn.Module):
     """Multi-head attention as found in many tutorials. Read it critically."""
@@ -52,6 +54,7 @@ def outcome(call, *inputs) -> str:
     except (RuntimeError, ValueError) as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0][:70]}"
     output: Tensor = found[0] if isinstance(found, tuple) else found
-    return (
-        f"NaN, {tuple(output.shape)}" if output.isnan().any() else f"finite, {tuple(output.shape)}"
-    )
+    shape = tuple(output.shape)
+    if output.isnan().any():
+        return spoken(say("NaN, {shape}", shape=shape))
+    return spoken(say("finite, {shape}", shape=shape))

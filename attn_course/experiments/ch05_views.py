@@ -7,17 +7,19 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor, nn
 
-from attn_course.experiments.own_code import Words, shown_or_told, told
+from attn_course.experiments.own_code import MODULE, Words, shown_or_told, told
 from attn_course.memory import AttentionMemory, attention_memory
 from attn_course.multihead import MultiHeadAttention
 from attn_course.plots import Choices, LiveFigure, live_figure
 from attn_course.plots.picture import COLOURS
+from attn_course.sentences import Sentence, say, spoken
 
 D_MODEL = 512
 HEADS = [1, 2, 4, 8, 16, 32]
 LENGTHS = [64, 128, 256, 512, 1024, 2048, 4096]
 ROLES = ("W_q", "W_k", "W_v", "W_o")
 PARTS = ("parameters", "projected", "merged", "weights")
+_KERNELS = {"built": say("built"), "never_built": say("never built")}
 
 Account = Callable[[int, int, int], Any]
 
@@ -26,13 +28,15 @@ def memory_view() -> LiveFigure:
     """Return the view of what attention holds in memory, by heads, length and kernel."""
     return live_figure(
         _draw_memory,
-        alt="Four bars on a logarithmic scale: the bytes of parameters, of queries, keys and "
-        "values, of the merged heads, and of the weights. Only the last changes with the number "
-        "of heads, and it grows fastest with the length.",
+        alt=say(
+            "Four bars on a logarithmic scale: the bytes of parameters, of queries, keys and "
+            "values, of the merged heads, and of the weights. Only the last changes with the "
+            "number of heads, and it grows fastest with the length."
+        ),
         size=(7.0, 3.6),
-        heads=Choices("heads", HEADS, start=8),
+        heads=Choices(say("heads"), HEADS, start=8),
         n=Choices("n", LENGTHS, start=512),
-        weights=Choices("weights", ["built", "never built"], start="built"),
+        weights=Choices(say("weights"), list(_KERNELS), start="built", names=_KERNELS),
     )
 
 
@@ -45,10 +49,12 @@ def own_memory_view(account: Account) -> LiveFigure:
     """
     return live_figure(
         lambda axes: _draw_own(account, axes),
-        alt="Bars: the bytes that your function gives for parameters, queries, keys and values, "
-        "merged heads, and weights. Circles: those of the course.",
+        alt=say(
+            "Bars: the bytes that your function gives for parameters, queries, keys and values, "
+            "merged heads, and weights. Circles: those of the course."
+        ),
         size=(7.0, 3.6),
-        heads=Choices("heads", HEADS, start=8),
+        heads=Choices(say("heads"), HEADS, start=8),
         n=Choices("n", LENGTHS, start=512),
     )
 
@@ -68,16 +74,18 @@ def own_heads_explorer(make: Callable[[int, int], nn.Module], num_heads: int = 4
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             module = make(24, num_heads)
-        view = HeadsExplorer(module, x, [f"token {j}" for j in range(8)])
+        view = HeadsExplorer(module, x, [str(say("token {place}", place=j)) for j in range(8)])
         apart = _from_its_weights(module, x[None])
         if apart < 1e-4:
             return view
-        return Words(
+        differs = say(
             "The view shows what heads with your module's weights should do. Your module itself "
-            f"differs from that by up to {apart:.2g}. The check above names the cause."
+            "differs from that by up to {apart:.2g}. The check above names the cause.",
+            apart=apart,
         )
+        return Words(differs)
 
-    return shown_or_told(explore, "module")
+    return shown_or_told(explore, MODULE)
 
 
 def _from_its_weights(module: nn.Module, x: Tensor) -> float:
@@ -97,11 +105,20 @@ def _apart(found: Any, expected: tuple[Tensor, Tensor]) -> float:
         ValueError: for other shapes.
     """
     if not isinstance(found, tuple | list) or len(found) != 2:
-        told = type(found).__name__
-        raise TypeError(f"forward should return the pair (output, weights), it returned a {told}")
+        wrong = say(
+            "forward should return the pair (output, weights), it returned a {kind}",
+            kind=type(found).__name__,
+        )
+        raise TypeError(wrong)
     for name, one, other in zip(("output", "weights"), found, expected, strict=True):
         if one.shape != other.shape:
-            raise ValueError(f"{name}: shape {tuple(one.shape)}, expected {tuple(other.shape)}")
+            wrong = say(
+                "{name}: shape {got}, expected {expected}",
+                name=name,
+                got=tuple(one.shape),
+                expected=tuple(other.shape),
+            )
+            raise ValueError(wrong)
     return max(float((f - e).abs().max()) for f, e in zip(found, expected, strict=True))
 
 
@@ -125,10 +142,12 @@ def compared_with_torch(make: Callable[[int, int], nn.Module]) -> Words:
             found = yours(query, key, value, mask)
         apart = _apart(found, expected)
         if apart < 1e-5:
-            return Words("With its weights, your module agrees with nn.MultiheadAttention.")
-        return Words(f"With its weights, your module differs by up to {apart:.2g}.")
+            return Words(say("With its weights, your module agrees with nn.MultiheadAttention."))
+        return Words(
+            say("With its weights, your module differs by up to {apart:.2g}.", apart=apart)
+        )
 
-    return shown_or_told(compare, "module")
+    return shown_or_told(compare, MODULE)
 
 
 def _copy_by_role(yours: nn.Module, theirs: nn.MultiheadAttention) -> None:
@@ -143,13 +162,17 @@ def _copy_by_role(yours: nn.Module, theirs: nn.MultiheadAttention) -> None:
 def _draw_memory(axes: Axes):
     bars = _empty_bars(axes)
 
-    def update(heads: int, n: int, weights: str) -> str:
-        found = attention_memory(D_MODEL, heads, n, fused=weights == "never built")
+    def update(heads: int, n: int, weights: str) -> Sentence:
+        found = attention_memory(D_MODEL, heads, n, fused=weights == "never_built")
         _set_heights(bars, found)
-        return (
-            f"{heads} heads of {D_MODEL // heads} features, n = {n}: activations "
-            f"{found.activations / 2**20:.1f} MiB, {found.weights / found.activations:.0%} of "
-            "them attention weights."
+        return say(
+            "{heads} heads of {d_k} features, n = {n}: activations {activations:.1f} MiB, "
+            "{share:.0%} of them attention weights.",
+            heads=heads,
+            d_k=D_MODEL // heads,
+            n=n,
+            activations=found.activations / 2**20,
+            share=found.weights / found.activations,
         )
 
     return update
@@ -157,13 +180,12 @@ def _draw_memory(axes: Axes):
 
 def _draw_own(account: Account, axes: Axes):
     bars = _empty_bars(axes)
-    bars.set_label("yours")
-    (circles,) = axes.plot(
-        range(len(PARTS)), [1.0] * len(PARTS), "o", mfc="none", color=COLOURS[1], label="course's"
-    )
+    bars.set_label(spoken("yours"))
+    (circles,) = axes.plot(range(len(PARTS)), [1.0] * len(PARTS), "o", mfc="none", color=COLOURS[1])
+    circles.set_label(spoken("course's"))
     axes.legend(frameon=False)
 
-    def update(heads: int, n: int) -> str:
+    def update(heads: int, n: int) -> Sentence:
         expected = attention_memory(D_MODEL, heads, n)
         circles.set_ydata([getattr(expected, part) for part in PARTS])
         for bar in bars:
@@ -173,21 +195,27 @@ def _draw_own(account: Account, axes: Axes):
             numbers = {part: float(getattr(found, part)) for part in PARTS}
         except Exception as error:  # the learner's code may raise anything, and sees it here
             if isinstance(error, AttributeError):
-                return f"Your function must return an AttentionMemory with four numbers. {error}."
+                return say(
+                    "Your function must return an AttentionMemory with four numbers. {error}.",
+                    error=str(error),
+                )
             return told(error)
         for bar, part in zip(bars, PARTS, strict=True):
             bar.set_height(max(numbers[part], 0.0))
         wrong = [part for part in PARTS if numbers[part] != getattr(expected, part)]
         if wrong:
-            return f"Yours differs from the course's in: {', '.join(wrong)}."
-        return f"Yours agrees with the course's: weights {expected.weights / 2**20:.1f} MiB."
+            return say("Yours differs from the course's in: {parts}.", parts=", ".join(wrong))
+        return say(
+            "Yours agrees with the course's: weights {weights:.1f} MiB.",
+            weights=expected.weights / 2**20,
+        )
 
     return update
 
 
 def _empty_bars(axes: Axes) -> Any:
     axes.set_yscale("log")
-    axes.set(ylim=(1e4, 1e10), ylabel="bytes")
+    axes.set(ylim=(1e4, 1e10), ylabel=spoken("bytes"))
     return axes.bar(PARTS, [1.0] * len(PARTS), color=COLOURS[0])
 
 

@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from attn_course.plots import LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
 from attn_course.positions import relative_shift, sinusoidal_encoding
+from attn_course.sentences import Sentence, say, spoken
 
 _D_MODEL = 16
 _LAST = 60
@@ -18,15 +19,17 @@ def shift_view() -> LiveFigure:
     """
     return live_figure(
         _draw,
-        alt="Left: a circle with two hands, one for a position and one for the position after the "
-        "shift; the angle between them depends on the shift and the pair alone. Right: the sine "
-        "and the cosine of the pair over 60 positions, with both positions marked; the waves grow "
-        "longer from pair to pair.",
+        alt=say(
+            "Left: a circle with two hands, one for a position and one for the position after the "
+            "shift; the angle between them depends on the shift and the pair alone. Right: the "
+            "sine and the cosine of the pair over 60 positions, with both positions marked; the "
+            "waves grow longer from pair to pair."
+        ),
         size=(9.0, 4.0),
         panels=2,
-        position=Slider("position", 0, _LAST // 2, start=5),
-        shift=Slider("shift", 0, _LAST // 2, start=3),
-        pair=Slider("pair i", 0, _D_MODEL // 2 - 1, start=1),
+        position=Slider(say("position"), 0, _LAST // 2, start=5),
+        shift=Slider(say("shift"), 0, _LAST // 2, start=3),
+        pair=Slider(say("pair i"), 0, _D_MODEL // 2 - 1, start=1),
     )
 
 
@@ -34,19 +37,20 @@ def _draw(circle: Axes, waves: Axes):
     encoding = sinusoidal_encoding(_LAST + 1, _D_MODEL)
     turns = torch.linspace(0, 2 * torch.pi, 100)
     circle.plot(turns.cos(), turns.sin(), color="0.8")
-    (before,) = circle.plot([], [], "-o", color=COLOURS[0], label="position")
-    (after,) = circle.plot([], [], "-s", color=COLOURS[1], label="after the shift")
-    circle.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.8), aspect="equal", xlabel="cosine", ylabel="sine")
+    (before,) = circle.plot([], [], "-o", color=COLOURS[0], label=spoken("position"))
+    (after,) = circle.plot([], [], "-s", color=COLOURS[1], label=spoken("after the shift"))
+    circle.set(xlim=(-1.3, 1.3), ylim=(-1.2, 1.8), aspect="equal")
+    circle.set(xlabel=spoken("cosine"), ylabel=spoken("sine"))
     circle.legend(handles=[before, after], frameon=False, loc="upper left", fontsize="small")
-    (sine,) = waves.plot(range(_LAST + 1), encoding[:, 0], color=COLOURS[2], label="sine")
-    (cosine,) = waves.plot(
-        range(_LAST + 1), encoding[:, 1], color=COLOURS[3], linestyle="--", label="cosine"
-    )
+    (sine,) = waves.plot(range(_LAST + 1), encoding[:, 0], color=COLOURS[2])
+    sine.set_label(spoken("sine"))
+    (cosine,) = waves.plot(range(_LAST + 1), encoding[:, 1], color=COLOURS[3], linestyle="--")
+    cosine.set_label(spoken("cosine"))
     marks = [waves.axvline(0, color=colour, linewidth=1) for colour in COLOURS[:2]]
-    waves.set(ylim=(-1.2, 1.8), xlabel="position", ylabel="feature")
+    waves.set(ylim=(-1.2, 1.8), xlabel=spoken("position"), ylabel=spoken("feature"))
     waves.legend(handles=[sine, cosine], frameon=False, loc="upper right", fontsize="small")
 
-    def update(position: int, shift: int, pair: int) -> str:
+    def update(position: int, shift: int, pair: int) -> Sentence:
         features = slice(2 * pair, 2 * pair + 2)
         matrix = relative_shift(shift, _D_MODEL)
         there = encoding[position] @ matrix
@@ -58,11 +62,22 @@ def _draw(circle: Axes, waves: Axes):
             mark.set_xdata([at, at])
         angle = shift / 10000 ** (2 * pair / _D_MODEL)
         apart = (there - encoding[position + shift]).abs().max()
-        agrees = "equal to" if apart < 1e-4 else "different from"
-        return (
-            f"Pair {pair} turns by {angle:.2g} radians in {shift} positions, wherever it starts. "
-            f"The encoding of {position}, times the matrix, is {agrees} that of "
-            f"{position + shift}."
+        numbers = {"position": position, "shift": shift, "shifted": position + shift}
+        if apart < 1e-4:
+            return say(
+                "Pair {pair} turns by {angle:.2g} radians in {shift} positions, wherever it "
+                "starts. The encoding of {position}, times the matrix, is equal to that of "
+                "{shifted}.",
+                pair=pair,
+                angle=angle,
+                **numbers,
+            )
+        return say(
+            "Pair {pair} turns by {angle:.2g} radians in {shift} positions, wherever it starts. "
+            "The encoding of {position}, times the matrix, is different from that of {shifted}.",
+            pair=pair,
+            angle=angle,
+            **numbers,
         )
 
     return update

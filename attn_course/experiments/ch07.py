@@ -14,6 +14,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from attn_course.blocks import EncoderBlock, LayerNorm, Order, Residual
 from attn_course.experiments.ch05_costs import multiply_adds
 from attn_course.multihead import projection
+from attn_course.sentences import say, spoken
 from attn_course.tasks import Task, reverse_task
 from attn_course.tasks.base import Batch
 from attn_course.training import History, StepInfo, fit
@@ -227,7 +228,7 @@ def train_stack(
         eval_every=20 if on_step else None,
         on_step=on_step,
         checkpoint=checkpoint,
-        label="a long run" if checkpoint else "",
+        label=spoken("a long run") if checkpoint else "",
     )
     return StackRun(model, history, written_rightly(model, task.test_set(settings.test_size)))
 
@@ -251,7 +252,8 @@ def stack_runs(
     """Train every kind of stack from every seed, with one bar for all of them."""
     total = sum(settings.steps for settings in ways.values())
     found: dict[str, list[StackRun]] = {name: [] for name in ways}
-    with training_bar(f"{len(ways) * len(seeds)} stacks", total * len(seeds), None) as bar:
+    label = spoken(say("{n} stacks", n=len(ways) * len(seeds)))
+    with training_bar(label, total * len(seeds), None) as bar:
         for name, settings in ways.items():
             for seed in seeds:
                 found[name].append(train_stack(settings, seed=seed))

@@ -9,10 +9,11 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from torch import Tensor, nn
 
-from attn_course.experiments.own_code import Words, shown_or_told
+from attn_course.experiments.own_code import BLOCK, Words, shown_or_told
 from attn_course.norms import layer_norm
 from attn_course.plots import Choices, LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
+from attn_course.sentences import Sentence, say, spoken
 from attn_course.torch_layers import attention_pairs, copy_pairs
 
 TOKEN = (1.0, 3.0, 3.0, 9.0)
@@ -32,15 +33,17 @@ def norm_view() -> LiveFigure:
     """Return the view of one token and its norm, by shift, scale, gain and epsilon."""
     return live_figure(
         _draw_norm,
-        alt="Left four bars, the features of a token; right its four features after the norm. "
-        "Shift and scale move the left bars and leave the right ones where they are, until the "
-        "scale is so small that epsilon counts; the gain stretches the right ones.",
+        alt=say(
+            "Left four bars, the features of a token; right its four features after the norm. "
+            "Shift and scale move the left bars and leave the right ones where they are, until the "
+            "scale is so small that epsilon counts; the gain stretches the right ones."
+        ),
         size=(8.0, 3.4),
         panels=2,
-        shift=Slider("shift", -20.0, 20.0, start=0.0, step=1.0),
-        scale=Choices("scale", [0.0001, 0.001, 0.01, 0.1, 1, 10], start=1),
-        gain=Slider("gain", 0.0, 3.0, start=1.0, step=0.25),
-        eps=Choices("epsilon", [1e-5, 1e-3, 0.1], start=1e-5),
+        shift=Slider(say("shift"), -20.0, 20.0, start=0.0, step=1.0),
+        scale=Choices(say("scale"), [0.0001, 0.001, 0.01, 0.1, 1, 10], start=1),
+        gain=Slider(say("gain"), 0.0, 3.0, start=1.0, step=0.25),
+        eps=Choices(say("epsilon"), [1e-5, 1e-3, 0.1], start=1e-5),
     )
 
 
@@ -48,13 +51,13 @@ def _draw_norm(before: Axes, after: Axes):
     places = range(len(TOKEN))
     left = before.bar(places, [0.0] * len(TOKEN), color=COLOURS[0])
     right = after.bar(places, [0.0] * len(TOKEN), color=COLOURS[1])
-    for axes, title in ((before, "x"), (after, "layer norm of x")):
-        axes.set(xlabel="feature", title=title)
+    for axes, title in ((before, "x"), (after, spoken("layer norm of x"))):
+        axes.set(xlabel=spoken("feature"), title=title)
         axes.set_xticks(places)
         axes.axhline(0, color="0.6", linewidth=0.8)
     after.set_ylim(-5.5, 5.5)
 
-    def update(shift: float, scale: float, gain: float, eps: float) -> str:
+    def update(shift: float, scale: float, gain: float, eps: float) -> Sentence:
         x = torch.tensor(TOKEN, dtype=torch.float64) * scale + shift
         gains = torch.full((len(TOKEN),), gain, dtype=torch.float64)
         found = layer_norm(x, gains, torch.zeros_like(gains), eps)
@@ -64,9 +67,12 @@ def _draw_norm(before: Axes, after: Axes):
         largest = max(1e-6, x.abs().max().item())
         before.set_ylim(-1.1 * largest, 1.1 * largest)
         spread = found.std(correction=0).item()
-        return (
-            f"Variance of x: about 10^{round(log10(x.var(correction=0).item()))}, epsilon "
-            f"10^{round(log10(eps))}. Spread after the norm: {spread:.2f}."
+        return say(
+            "Variance of x: about 10^{variance}, epsilon 10^{eps}. Spread after the norm: "
+            "{spread:.2f}.",
+            variance=round(log10(x.var(correction=0).item())),
+            eps=round(log10(eps)),
+            spread=spread,
         )
 
     return update
@@ -92,10 +98,11 @@ def compared_with_torch(make: Callable[[int, int, int], nn.Module], norm: str) -
             # there True hides
             apart = (yours(x, mask) - theirs(x, src_mask=~mask)).abs().max().item()
         if apart < 1e-5:
-            return Words("With its weights, your block agrees with nn.TransformerEncoderLayer.")
-        return Words(f"With its weights, your block differs by up to {apart:.2g}.")
+            agrees = say("With its weights, your block agrees with nn.TransformerEncoderLayer.")
+            return Words(agrees)
+        return Words(say("With its weights, your block differs by up to {apart:.2g}.", apart=apart))
 
-    return shown_or_told(compare, "block")
+    return shown_or_told(compare, BLOCK)
 
 
 def with_torchs_weights(block: Any, theirs: nn.TransformerEncoderLayer) -> None:

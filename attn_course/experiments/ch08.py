@@ -14,6 +14,7 @@ from attn_course.generation import greedy_decode
 from attn_course.losses import masked_cross_entropy
 from attn_course.models import Config, Seq2Seq
 from attn_course.recurrent import RecurrentSeq2Seq
+from attn_course.sentences import spoken
 from attn_course.tasks import START, Batch, DateTask, date_task, shift_right
 from attn_course.training import History, StepInfo, fit
 from attn_course.training.progress_bar import training_bar
@@ -185,9 +186,9 @@ def train_dates(
 def by_language(task: DateTask, test: Batch, written: Int[Tensor, "b n"]) -> dict[str, float]:
     """Return the share of exact matches for each language, in the order of their ids."""
     right = exact_match(written, test.targets)
-    spoken = test.inputs[:, 0]
+    languages = test.inputs[:, 0]
     return {
-        language: right[spoken == number].double().mean().item()
+        language: right[languages == number].double().mean().item()
         for number, language in enumerate(task.languages, start=1)
     }
 
@@ -223,7 +224,7 @@ def train_small(*, shifted: bool, seed: int, steps: int = 150) -> ShiftRun:
 def shift_runs(*, seeds: Iterable[int] = range(3), steps: int = 150) -> dict[bool, list[ShiftRun]]:
     """Train small models with the shift (True) and without it, with one bar for all of them."""
     seeds, runs = list(seeds), {True: [], False: []}
-    with training_bar("small models", 2 * len(seeds) * steps, None) as bar:
+    with training_bar(spoken("small models"), 2 * len(seeds) * steps, None) as bar:
         for shifted, of_kind in runs.items():
             for seed in seeds:
                 of_kind.append(train_small(shifted=shifted, seed=seed, steps=steps))

@@ -10,6 +10,7 @@ from attn_course.generation import greedy_decode
 from attn_course.models import Seq2Seq
 from attn_course.plots import LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
+from attn_course.sentences import Sentence, say, spoken
 from attn_course.tasks import START, DateTask
 
 
@@ -51,32 +52,34 @@ def hiding_view(reading: DateReading) -> LiveFigure:
         weights = left.bar(places, [0.0] * len(places), color=COLOURS[0])
         losses = right.bar(places, [0.0] * len(places), color=COLOURS[1])
         most = max(1.0, float(reading.knife.max()))
-        left.set(ylim=(0, 1), ylabel="weight in the map")
-        right.set(
-            ylim=(min(0.0, float(reading.knife.min())), most), ylabel="loss when hidden, nats"
-        )
+        left.set(ylim=(0, 1), ylabel=spoken("weight in the map"))
+        right.set_ylim(min(0.0, float(reading.knife.min())), most)
+        right.set_ylabel(spoken("loss when hidden, nats"))
         for axes in (left, right):
             axes.set_xticks(places, list(reading.written))
-            axes.set_xlabel("written")
+            axes.set_xlabel(spoken("written"))
 
-        def update(hidden: int) -> str:
+        def update(hidden: int) -> Sentence:
             _set_heights(weights, reading.map[:, hidden])
             _set_heights(losses, reading.knife[:, hidden])
-            return (
-                f"Hidden: “{reading.characters[hidden]}”. "
-                f"The model now writes {reading.written_without(hidden)}."
+            return say(
+                "Hidden: “{character}”. The model now writes {written}.",
+                character=reading.characters[hidden],
+                written=reading.written_without(hidden),
             )
 
         return update
 
     return live_figure(
         draw,
-        alt="Two rows of bars over the ten characters written. Left: the weight of the chosen "
-        "source character in the attention map. Right: the log-probability that is lost when it is "
-        "hidden.",
+        alt=say(
+            "Two rows of bars over the ten characters written. Left: the weight of the chosen "
+            "source character in the attention map. Right: the log-probability that is lost when "
+            "it is hidden."
+        ),
         size=(9.0, 3.4),
         panels=2,
-        hidden=Slider("character", 0, len(reading.characters) - 1, start=1),
+        hidden=Slider(say("character"), 0, len(reading.characters) - 1, start=1),
     )
 
 

@@ -13,7 +13,7 @@ from attn_course.models import DecoderLM, Encoder
 from attn_course.tasks import IGNORE, Batch, Text, mask_tokens, prose
 from attn_course.training import History, fit
 
-WAYS = ("both ways", "to the left")
+WAYS = BOTH_WAYS, TO_THE_LEFT = ("both ways", "to the left")
 
 FILLING = Settings(steps=400, lr=5e-3)
 SHARE = 0.15
@@ -47,7 +47,7 @@ def make_filler(way: str, text: Text, *, seed: int = 0) -> nn.Module:
         raise ValueError(f"way={way!r} is none of {', '.join(WAYS)}")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        if way == "both ways":
+        if way == BOTH_WAYS:
             return Encoder(text.vocab_size + 1, CONFIG)
         return DecoderLM(text.vocab_size + 1, CONFIG, tied=False)
 
@@ -94,7 +94,7 @@ def fill_figures(model: nn.Module, batch: Batch) -> dict[str, float]:
 
 
 def train_filler(
-    way: str = "both ways",
+    way: str = BOTH_WAYS,
     *,
     seed: int = 0,
     settings: Settings = FILLING,

@@ -14,7 +14,11 @@ from attn_course.recurrent import RecurrentLM
 from attn_course.training import torch_threads
 
 TOKENS = 1024  # in each batch, whatever the length: longer texts, fewer of them
-READERS = ("Transformer", "GRU, one fused call", "GRU, token by token")
+READERS = TRANSFORMER, FUSED, STEPWISE = (
+    "Transformer",
+    "GRU, one fused call",
+    "GRU, token by token",
+)
 
 Forward = Callable[[Int[Tensor, "b n"]], Float[Tensor, "b n vocab"]]
 
@@ -26,7 +30,7 @@ def sequential_steps(reader: str, n: int) -> int:
     has one position at a time, fused into one call or not. Raises ValueError for another reader.
     """
     _check(reader)
-    return CONFIG.num_layers if reader == "Transformer" else n
+    return CONFIG.num_layers if reader == TRANSFORMER else n
 
 
 def tokens_per_second(
@@ -64,11 +68,11 @@ def by_prefixes(model: nn.Module, ids: Int[Tensor, "b n"]) -> Float[Tensor, "b n
 
 def _made(reader: str, vocab_size: int) -> tuple[nn.Module, Forward]:
     _check(reader)
-    if reader == "Transformer":
+    if reader == TRANSFORMER:
         transformer = DecoderLM(vocab_size, CONFIG)
         return transformer, transformer
     gru = RecurrentLM(vocab_size, GRU_WIDTH, tied=True)
-    return gru, gru if "fused" in reader else lambda ids: stepwise(gru, ids)
+    return gru, gru if reader == FUSED else lambda ids: stepwise(gru, ids)
 
 
 def _speed(model: nn.Module, forward: Forward, n: int, vocab_size: int, repeats: int) -> float:
@@ -89,5 +93,5 @@ def _check(reader: str) -> None:
 
 def relative_speed(speeds: Mapping[str, Sequence[float]], reader: str) -> list[float]:
     """Return how many times faster than `reader` the Transformer is, at each length."""
-    pairs = zip(speeds["Transformer"], speeds[reader], strict=True)
+    pairs = zip(speeds[TRANSFORMER], speeds[reader], strict=True)
     return [ours / theirs for ours, theirs in pairs]

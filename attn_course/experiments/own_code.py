@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+from attn_course.sentences import Sentence, say
+
 
 class Words(str):
     """Text that a notebook shows without quotation marks."""
@@ -12,24 +14,36 @@ class Words(str):
         return str(self)
 
 
-UNWRITTEN = "Your function is not written yet. Write it, run its cell, and move a slider."
+UNWRITTEN = say("Your function is not written yet. Write it, run its cell, and move a slider.")
+MODULE = say("module")
+BLOCK = say("block")
 
 
-def told(error: Exception, unwritten: str = UNWRITTEN) -> str:
+def told(error: Exception, unwritten: Sentence = UNWRITTEN) -> Sentence:
     """What to say beside a slider of the error that the learner's function raised."""
     if isinstance(error, NotImplementedError):
         return unwritten
     if isinstance(error, NameError):
-        return f"{error}: run the cell of your function first, then move a slider."
-    return f"Your function raised {type(error).__name__}: {error}"
+        return say(
+            "{error}: run the cell of your function first, then move a slider.", error=str(error)
+        )
+    kind = type(error).__name__
+    return say("Your function raised {kind}: {error}", kind=kind, error=str(error))
 
 
-def shown_or_told(show: Callable[[], Any], what: str) -> Any:
-    """Return what `show` gives, or words on what the learner's `what` ("module") raised in it."""
+def shown_or_told(show: Callable[[], Any], what: Sentence) -> Any:
+    """Return what `show` gives, or words on what the learner's `what` (`MODULE`) raised in it."""
     try:
         return show()
     except NotImplementedError:
-        return Words(f"Your {what} is not written yet. Write it, run its cell, then this one.")
+        return Words(
+            say("Your {what} is not written yet. Write it, run its cell, then this one.", what=what)
+        )
     except Exception as error:  # the learner's code may raise anything, and sees it here
-        told = f"Your {what} could not be run. {type(error).__name__}: {error}"
-        return Words(f"{told}. The check above names the cause.")
+        raised = say(
+            "Your {what} could not be run. {kind}: {error}. The check above names the cause.",
+            what=what,
+            kind=type(error).__name__,
+            error=str(error),
+        )
+        return Words(raised)
