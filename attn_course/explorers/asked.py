@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from attn_course.explorers.base import STATE, Explorer
 from attn_course.explorers.data import Whole
 from attn_course.learner.questions import Question, example, get
 from attn_course.plots.fonts import family_for
+from attn_course.sentences import spoken
 
 NONE = -1
 """The index of no option."""
@@ -94,10 +96,17 @@ def inline(markdown: str) -> str:
 
 
 def question_of(question: str | Question | None, kind: str) -> Question:
-    """The question of this id, or a good example; ValueError for another kind."""
+    """The question of this id, or a good example, in the reader's language.
+
+    Raises ValueError for a question of another kind.
+    """
     if question is None:
         question = example(kind)
     asked = get(question) if isinstance(question, str) else question
     if not asked.kind.startswith(kind):
         raise ValueError(f"question {asked.id!r} is a {asked.kind}, not a {kind}")
-    return asked
+    options = tuple(
+        replace(option, text=spoken(option.text), why=spoken(option.why))
+        for option in asked.options
+    )
+    return replace(asked, prompt=spoken(asked.prompt), options=options, unit=spoken(asked.unit))

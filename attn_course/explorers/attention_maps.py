@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from attn_course.attention import attention_entropy
 from attn_course.explorers.data import as_array, pack, unpack
 from attn_course.multihead import record_attention
+from attn_course.sentences import say
 
 MAX_WEIGHTS = 2_900_000
 """So many weights go to the browser at once: 3.9 MB as base64."""
@@ -23,6 +24,11 @@ MAX_WEIGHTS = 2_900_000
 NAN_CODE = 255
 _STEPS = 254
 _NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")
+_EMPTY = say("maps is empty: there is no layer to show")
+_MISFITS = {
+    "queries": "{count} tokens for {length} queries of {kind}",
+    "keys": "{count} tokens for {length} keys of {kind}",
+}
 _ENDS = {" ": "␣", "\t": "⇥", "\n": "⏎", "\r": "␍"}
 
 
@@ -62,10 +68,12 @@ def recorded(model: nn.Module, *inputs: Any, **named: Any) -> dict[str, Tensor]:
     with reading(model), record_attention(model) as maps:
         model(*inputs, **named)
     if not maps:
-        raise traitlets.TraitError(
-            f"{type(model).__name__} used no attn_course.multihead.MultiHeadAttention: "
-            "give its maps as a list of (h, i, j) instead"
+        unused = say(
+            "{name} used no attn_course.multihead.MultiHeadAttention: give its maps as a list of "
+            "(h, i, j) instead",
+            name=type(model).__name__,
         )
+        raise traitlets.TraitError(unused)
     return maps
 
 
@@ -124,10 +132,13 @@ def amount(sentences: Sequence[Mapping[str, Any]]) -> int:
 def check_amount(total: int) -> None:
     """Raise TraitError for more weights than a page should be asked to hold."""
     if total > MAX_WEIGHTS:
-        raise traitlets.TraitError(
-            f"{total} weights are more than the {MAX_WEIGHTS} that a page should hold: "
-            "show fewer layers, heads, tokens or sentences"
+        too_many = say(
+            "{total} weights are more than the {most} that a page should hold: show fewer layers, "
+            "heads, tokens or sentences",
+            total=total,
+            most=MAX_WEIGHTS,
         )
+        raise traitlets.TraitError(too_many)
 
 
 def codes_of(group: Mapping[str, Any]) -> np.ndarray:
@@ -168,10 +179,10 @@ def _by_kind(maps: Any) -> dict[str, list[np.ndarray]]:
             wanted = 3 if getattr(maps, "ndim", 4) == 3 else 4  # (h, i, j): a single layer
             layers = list(as_array(maps, "maps", wanted).reshape(-1, *maps.shape[-3:]))
         if not layers:
-            raise traitlets.TraitError("maps is empty: there is no layer to show")
+            raise traitlets.TraitError(_EMPTY)
         return {"attention": [layer[None] for layer in layers]}
     if not maps:
-        raise traitlets.TraitError("maps is empty: there is no layer to show")
+        raise traitlets.TraitError(_EMPTY)
     layers_of: dict[str, list[np.ndarray]] = {}
     for name, layer in maps.items():
         batched = getattr(layer, "ndim", 3) == 4
@@ -201,16 +212,28 @@ def _kinds(patterns: list[str]) -> list[str]:
 def _check_sizes(kind: str, layers: list[np.ndarray], count: int) -> None:
     for number, layer in enumerate(layers):
         if layer.shape[2:] != layers[0].shape[2:] or len(layer) != count:
-            raise traitlets.TraitError(
-                f"all maps of {kind} must be of {count} sentences and of shape "
-                f"{layers[0].shape[2:]}, layer {number} has {len(layer)} of {layer.shape[2:]}"
+            other = say(
+                "all maps of {kind} must be of {count} sentences and of shape {shape}, layer "
+                "{layer} has {got_count} of {got_shape}",
+                kind=kind,
+                count=count,
+                shape=layers[0].shape[2:],
+                layer=number,
+                got_count=len(layer),
+                got_shape=layer.shape[2:],
             )
+            raise traitlets.TraitError(other)
         known = layer[~np.isnan(layer)]
         if known.size and (known.min() < -1e-6 or known.max() > 1 + 1e-3):
-            raise traitlets.TraitError(
-                f"weights must lie between 0 and 1, those of {kind}, layer {number}, go from "
-                f"{known.min():.3g} to {known.max():.3g}: are they scores, before the softmax?"
+            no_weights = say(
+                "weights must lie between 0 and 1, those of {kind}, layer {layer}, go from "
+                "{low:.3g} to {high:.3g}: are they scores, before the softmax?",
+                kind=kind,
+                layer=number,
+                low=known.min(),
+                high=known.max(),
             )
+            raise traitlets.TraitError(no_weights)
 
 
 def _for_each(tokens: Any, count: int, name: str) -> list[list[str] | None]:
@@ -222,9 +245,13 @@ def _for_each(tokens: Any, count: int, name: str) -> list[list[str] | None]:
     if count == 1 and not nested:
         lists = [lists]
     elif len(lists) != count or isinstance(tokens, str):
-        raise traitlets.TraitError(
-            f"{name} must hold a list for each of {count} sentences, got {len(lists)}"
+        too_few = say(
+            "{name} must hold a list for each of {count} sentences, got {got}",
+            name=name,
+            count=count,
+            got=len(lists),
         )
+        raise traitlets.TraitError(too_few)
     return [[visible(token) for token in one] for one in lists]
 
 
@@ -249,13 +276,20 @@ def _cut(
     sides = (("queries", rows, weights.shape[1]), ("keys", columns, weights.shape[2]))
     for side, tokens, length in sides:
         if tokens is not None and (len(tokens) > length or (len(tokens) < length and not padded)):
-            raise traitlets.TraitError(f"{len(tokens)} tokens for {length} {side} of {kind}")
+            misfit = say(_MISFITS[side], count=len(tokens), length=length, kind=kind)
+            raise traitlets.TraitError(misfit)
     n, m = (length if tokens is None else len(tokens) for _, tokens, length in sides)
     if not n or not m or np.any(weights[:, :n, m:] > 0):
-        raise traitlets.TraitError(
-            f"{n} and {m} tokens for {weights.shape[1]} queries and {weights.shape[2]} keys of "
-            f"{kind}, but keys beyond them are attended to: they are no padding"
+        no_padding = say(
+            "{rows} and {columns} tokens for {queries} queries and {keys} keys of {kind}, but keys "
+            "beyond them are attended to: they are no padding",
+            rows=n,
+            columns=m,
+            queries=weights.shape[1],
+            keys=weights.shape[2],
+            kind=kind,
         )
+        raise traitlets.TraitError(no_padding)
     return weights[:, :n, :m]
 
 

@@ -22,6 +22,7 @@ from PIL import Image
 from attn_course.explorers.words import filled, words_of
 from attn_course.notebook.cells import shown
 from attn_course.plots.picture import image_html, new_figure, render_image, style
+from attn_course.sentences import say
 
 STATE = {"sync": True, "state": True}
 """Tag of a trait that is part of an explorer's state: `Whole(4).tag(**STATE)`."""
@@ -60,7 +61,9 @@ class Explorer(anywidget.AnyWidget):
         unknown = state.keys() - set(self.trait_names())
         if unknown:
             known = ", ".join(self.trait_names(state=True))
-            raise traitlets.TraitError(f"{name} has no {sorted(unknown)[0]!r}; it has {known}")
+            got = repr(sorted(unknown)[0])
+            strange = say("{name} has no {got}; it has {known}", name=name, got=got, known=known)
+            raise traitlets.TraitError(strange)
         words = words_of(name)
         self._esm = browser_module(self.module)
         super().__init__(

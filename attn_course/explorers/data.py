@@ -10,6 +10,8 @@ import torch
 import traitlets
 from torch import Tensor
 
+from attn_course.sentences import say
+
 _MASK = 0xFFFFFFFF
 
 
@@ -20,17 +22,16 @@ def as_array(data: Any, name: str, ndim: int) -> np.ndarray:
         TraitError: if it has another number of axes, is ragged or holds no numbers.
     """
     if "complex" in str(getattr(data, "dtype", "")):  # numpy would drop the imaginary part
-        raise traitlets.TraitError(f"{name} must hold real numbers, got {data.dtype}")
+        unreal = say("{name} must hold real numbers, got {got}", name=name, got=data.dtype)
+        raise traitlets.TraitError(unreal)
     if isinstance(data, Tensor):
         data = data.detach().to("cpu", torch.float64)
     try:
         array = np.asarray(data, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise traitlets.TraitError(f"{name} must hold numbers in equal rows: {error}") from None
-    if array.ndim != ndim or 0 in array.shape:
-        raise traitlets.TraitError(
-            f"{name} must have {ndim} axes, none of them empty, got shape {array.shape}"
-        )
+        ragged = say("{name} must hold numbers in equal rows: {error}", name=name, error=str(error))
+        raise traitlets.TraitError(ragged) from None
+    _check_axes(array, name, ndim)
     return array
 
 
@@ -45,14 +46,27 @@ def as_flags(data: Any, name: str, ndim: int) -> np.ndarray:
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise traitlets.TraitError(f"{name} must hold booleans in equal rows: {error}") from None
-    if array.dtype != np.bool_:
-        raise traitlets.TraitError(f"{name} must be boolean, True where it may, got {data!r:.80}")
-    if array.ndim != ndim or 0 in array.shape:
-        raise traitlets.TraitError(
-            f"{name} must have {ndim} axes, none of them empty, got shape {array.shape}"
+        ragged = say(
+            "{name} must hold booleans in equal rows: {error}", name=name, error=str(error)
         )
+        raise traitlets.TraitError(ragged) from None
+    if array.dtype != np.bool_:
+        got = f"{data!r:.80}"
+        others = say("{name} must be boolean, True where it may, got {got}", name=name, got=got)
+        raise traitlets.TraitError(others)
+    _check_axes(array, name, ndim)
     return array
+
+
+def _check_axes(array: np.ndarray, name: str, ndim: int) -> None:
+    if array.ndim != ndim or 0 in array.shape:
+        wrong = say(
+            "{name} must have {ndim} axes, none of them empty, got shape {shape}",
+            name=name,
+            ndim=ndim,
+            shape=array.shape,
+        )
+        raise traitlets.TraitError(wrong)
 
 
 class Whole(traitlets.Int):

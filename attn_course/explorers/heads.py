@@ -25,6 +25,7 @@ from attn_course.memory import attention_memory
 from attn_course.multihead import merge_heads, split_heads
 from attn_course.plots.maps import draw_map
 from attn_course.plots.picture import COLOURS
+from attn_course.sentences import say
 
 _FEW = 8  # heads that are named one by one
 _DRAWN = 16  # heads in the still picture
@@ -257,5 +258,6 @@ def _words(tokens: Sequence[str] | None, n: int) -> list[str]:
     """The words at the maps; positions in their stead."""
     words = [str(token) for token in (range(n) if tokens is None else tokens)]
     if len(words) != n:
-        raise traitlets.TraitError(f"x has {n} tokens, {len(words)} words were given")
+        misfit = say("x has {n} tokens, {got} words were given", n=n, got=len(words))
+        raise traitlets.TraitError(misfit)
     return words

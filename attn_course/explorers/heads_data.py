@@ -10,6 +10,7 @@ from einops import einsum
 from torch import Tensor, nn
 
 from attn_course.explorers.data import as_array
+from attn_course.sentences import say
 
 _SENTENCE = (
     ("The", "article"),
@@ -81,7 +82,8 @@ def drawn_weights(x: Any, d_model: int | None) -> dict[str, Tensor]:
     if d_model is None:
         d_model = _vectors(x).shape[-1]
     if not isinstance(d_model, int) or not 1 <= d_model <= _WIDEST:
-        raise traitlets.TraitError(f"d_model must be within 1 … {_WIDEST}, got {d_model}")
+        beyond = say("d_model must be within 1 … {most}, got {got}", most=_WIDEST, got=d_model)
+        raise traitlets.TraitError(beyond)
     generator = torch.Generator().manual_seed(d_model)
     drawn = {
         name: torch.randn(d_model, d_model, generator=generator) / sqrt(d_model) for name in _ROLES
@@ -104,7 +106,9 @@ def projected(
         x = torch.randn(n, d_model, generator=torch.Generator().manual_seed(n))
     vectors = _vectors(x)
     if vectors.shape[-1] != d_model:
-        raise traitlets.TraitError(f"x must be (n, {d_model}), got {tuple(vectors.shape)}")
+        shape = tuple(vectors.shape)
+        misfit = say("x must be (n, {d_model}), got {got}", d_model=d_model, got=shape)
+        raise traitlets.TraitError(misfit)
     none = torch.zeros(d_model, dtype=torch.float64)
     tensors = {
         name: vectors @ weights[role] + weights.get(f"b_{role[-1]}", none)
@@ -139,10 +143,12 @@ def _vectors(x: Any) -> Tensor:
     if axes == 3 and len(x) == 1:
         x = x[0]
     elif axes == 3:
-        raise traitlets.TraitError(f"x must be one sequence, got {len(x)}: give x[0]")
+        several = say("x must be one sequence, got {got}: give x[0]", got=len(x))
+        raise traitlets.TraitError(several)
     vectors = as_array(x, "x", 2)
     if len(vectors) > _MOST_TOKENS:
-        raise traitlets.TraitError(f"x may hold {_MOST_TOKENS} tokens, got {len(vectors)}")
+        many = say("x may hold {most} tokens, got {got}", most=_MOST_TOKENS, got=len(vectors))
+        raise traitlets.TraitError(many)
     return torch.tensor(vectors)
 
 
@@ -153,13 +159,18 @@ def _weights_of(module: nn.Module) -> dict[str, Tensor]:
     missing = [role for role, linear in linears.items() if not isinstance(linear, nn.Linear)]
     if missing or not isinstance(getattr(module, "num_heads", None), int):
         wanted = ", ".join(missing) or "num_heads"
-        raise traitlets.TraitError(
-            f"{name} must have W_q, W_k, W_v, W_o as nn.Linear and num_heads; it lacks {wanted}"
+        lacking = say(
+            "{name} must have W_q, W_k, W_v, W_o as nn.Linear and num_heads; it lacks {wanted}",
+            name=name,
+            wanted=wanted,
         )
+        raise traitlets.TraitError(lacking)
     if getattr(module, "position", None) is not None:
-        raise traitlets.TraitError(
-            f"{name} puts positions into each head, which would have to be cut anew: not shown here"
+        positioned = say(
+            "{name} puts positions into each head, which would have to be cut anew: not shown here",
+            name=name,
         )
+        raise traitlets.TraitError(positioned)
     given = {}
     for role, linear in linears.items():
         if isinstance(linear, nn.Linear):
@@ -173,7 +184,8 @@ def _given(weights: Mapping[str, Any]) -> dict[str, Tensor]:
     """Four square matrices of one width, and biases of that width, as float64."""
     if not isinstance(weights, Mapping) or not set(_ROLES) <= weights.keys():
         names = sorted(weights) if isinstance(weights, Mapping) else type(weights).__name__
-        raise traitlets.TraitError(f"expected a module or W_q, W_k, W_v, W_o, got {names}")
+        unknown = say("expected a module or W_q, W_k, W_v, W_o, got {got}", got=names)
+        raise traitlets.TraitError(unknown)
     arrays = {
         name: torch.tensor(as_array(tensor, name, 2 if name in _ROLES else 1))
         for name, tensor in weights.items()
@@ -183,9 +195,15 @@ def _given(weights: Mapping[str, Any]) -> dict[str, Tensor]:
     for name, array in arrays.items():
         expected = (d_model, d_model) if name in _ROLES else (d_model,)
         if array.shape != expected:
-            raise traitlets.TraitError(
-                f"{name} must be {expected} as W_q's {d_model} rows say, got {tuple(array.shape)}"
+            misfit = say(
+                "{name} must be {expected} as W_q's {d_model} rows say, got {got}",
+                name=name,
+                expected=expected,
+                d_model=d_model,
+                got=tuple(array.shape),
             )
+            raise traitlets.TraitError(misfit)
     if d_model > _WIDEST:
-        raise traitlets.TraitError(f"d_model may be up to {_WIDEST}, got {d_model}")
+        beyond = say("d_model may be up to {most}, got {got}", most=_WIDEST, got=d_model)
+        raise traitlets.TraitError(beyond)
     return arrays

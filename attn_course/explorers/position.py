@@ -17,6 +17,7 @@ from attn_course.explorers.base import STATE, Explorer
 from attn_course.explorers.data import Numbers, Whole, as_array, cut, normals, show, to_plain
 from attn_course.plots.picture import COLOURS, HATCHES
 from attn_course.positions import alibi_bias, alibi_slopes, apply_rope
+from attn_course.sentences import say
 
 KINDS = ("sinusoidal", "learned", "rope", "alibi")
 _LONGEST = 128  # positions, and features
@@ -327,7 +328,8 @@ def _words(tokens: Sequence[str] | None, x: list | None) -> list[str]:
         tokens = _TOKENS if x is None else [str(k) for k in range(len(x))]
     words = [str(token) for token in tokens]
     if not 1 <= len(words) <= _LONGEST:
-        raise traitlets.TraitError(f"tokens must be 1 to {_LONGEST} words, got {len(words)}")
+        wrong = say("tokens must be 1 to {most} words, got {got}", most=_LONGEST, got=len(words))
+        raise traitlets.TraitError(wrong)
     return words
 
 

@@ -16,6 +16,7 @@ from attn_course.attention import attention_scores, scaled_dot_product_attention
 from attn_course.explorers.base import STATE, Explorer
 from attn_course.explorers.data import Flags, Numbers, Whole, cut
 from attn_course.plots.fonts import family_for, laid_out
+from attn_course.sentences import say
 
 _STAGES: tuple[str, ...] = ("dot", "scale", "mask", "softmax", "sum")
 _PACES = ("number", "row", "stage")
@@ -86,7 +87,8 @@ class AttentionStepper(Explorer):
         """Open on the example, or on `query`, `key` and `value`."""
         missing = [name is None for name in (query, key, value)]
         if any(missing) and not all(missing):
-            raise traitlets.TraitError("give all of query, key and value, or none of them")
+            incomplete = say("give all of query, key and value, or none of them")
+            raise traitlets.TraitError(incomplete)
         if query is None:
             query, key, value = _QUERY, _KEY, _VALUE
             tokens = _TOKENS if tokens is None else tokens

@@ -86,17 +86,18 @@ function timeLeft({ status, total, step, pace }) {
 export function describe(numbers, state, t) {
   if (numbers.place < 0) return t("waiting");
   const step = numbers.stops[numbers.place];
-  let said = lossAt(numbers, state, step, t);
+  const said = [lossAt(numbers, state, step, t)];
   const measured = nearestTo(numbers.metric_steps, step);
   if (measured >= 0) {
-    said += t("described_metric", {
-      name: metricName(state), value: show(numbers.metric[measured], 3), step: numbers.metric_steps[measured],
-    });
+    const value = show(numbers.metric[measured], 3);
+    said.push(t("described_metric", { name: metricName(state), value, step: numbers.metric_steps[measured] }));
   }
-  if (!state.snapshots.length) return said;
-  const { group, layer, head, at } = shownIn(state);
-  const most = show(Math.log(group.columns.length), 2);
-  return said + t("described_map", { layer, head, entropy: show(numbers.entropy[at], 2), most });
+  if (state.snapshots.length) {
+    const { group, layer, head, at } = shownIn(state);
+    const most = show(Math.log(group.columns.length), 2);
+    said.push(t("described_map", { layer, head, entropy: show(numbers.entropy[at], 2), most }));
+  }
+  return said.join(" ");
 }
 
 // At a snapshot the loss of that very step; a point of a long curve is the mean over several.

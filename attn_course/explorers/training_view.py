@@ -29,6 +29,7 @@ from attn_course.explorers.example_run import example_run
 from attn_course.explorers.viewer import draw_map_of, draw_thumbnails
 from attn_course.notebook.cells import shown
 from attn_course.plots.picture import COLOURS
+from attn_course.sentences import say
 from attn_course.training import History, StepInfo
 
 _POINTS = 400  # of a curve
@@ -99,7 +100,8 @@ class TrainingView(Explorer):
     ) -> None:
         """Wait for a run; without arguments show an example until there is one."""
         if watch is None and (tokens is not None or key_tokens is not None):
-            raise traitlets.TraitError("tokens need something to watch: give watch, the input")
+            unwatched = say("tokens need something to watch: give watch, the input")
+            raise traitlets.TraitError(unwatched)
         self._watch, self._tokens, self._key_tokens = watch, tokens, key_tokens
         self._history: History | None = None
         self._model: nn.Module | None = None
@@ -161,10 +163,13 @@ class TrainingView(Explorer):
         sentence = sentences_of(maps, self._tokens, self._key_tokens)[0]
         size = amount([sentence])
         if size * _FEWEST > _WEIGHTS:
-            raise traitlets.TraitError(
-                f"{size} weights a snapshot are more than {_WEIGHTS // _FEWEST}: "
-                "watch a shorter sentence, or fewer layers and heads"
+            too_large = say(
+                "{size} weights a snapshot are more than {most}: watch a shorter sentence, or "
+                "fewer layers and heads",
+                size=size,
+                most=_WEIGHTS // _FEWEST,
             )
+            raise traitlets.TraitError(too_large)
         moment = {"step": history.steps, "loss": history.loss[-1]}
         self._taken.append(moment | {"groups": sentence["groups"]})
         if len(self._taken) == 1:  # now there is something to hold the choices against

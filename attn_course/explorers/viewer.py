@@ -30,6 +30,7 @@ from attn_course.explorers.data import Whole
 from attn_course.plots.fonts import note_missing
 from attn_course.plots.maps import draw_map
 from attn_course.plots.picture import COLOURS, SEQUENTIAL
+from attn_course.sentences import say
 
 _FEW_KEYS = 24  # with more of them, colours from 0 to 1 would show little
 _READABLE = 40  # tokens along an axis of the still picture
@@ -89,7 +90,8 @@ class AttentionViewer(Explorer):
         """Open on the maps of a model, or on heads made by rule."""
         if maps is None and "sentences" not in state:
             if tokens is not None or key_tokens is not None or compare is not None:
-                raise traitlets.TraitError("tokens and compare need maps that they belong to")
+                bare = say("tokens and compare need maps that they belong to")
+                raise traitlets.TraitError(bare)
             state = {"row": 5, "column": 4} | state | {"sentences": _examples()}
         elif maps is not None:
             state["sentences"] = sentences_of(maps, tokens, key_tokens)

@@ -1,13 +1,16 @@
-"""Every word that an explorer shows, in one table, so that a translation can replace it.
+"""Every word that an explorer shows, in one table of constants for the door.
 
 `WORDS["shared"]` holds what all explorers say, the other entries what one of them says.
-`{names}` are filled in; a translation may put them anywhere in its sentence. `{name:one|more}`
-is the word that goes with the count of that name: "{heads} {heads:head|heads}".
+`words_of` turns them into the reader's language, in which the browser gets them; it fills in
+`{names}` itself. A translation may put them anywhere in its sentence. `{name:one|more}` is the
+word that goes with the count of that name: "{heads} {heads:head|heads}".
 """
 
 import re
 from collections.abc import Mapping
 from typing import Any
+
+from attn_course.sentences import language_spoken, spoken
 
 _MAPS = {
     "query_axis": "query",
@@ -37,7 +40,6 @@ _MAPS = {
 
 WORDS: dict[str, dict[str, str]] = {
     "shared": {
-        "language": "en",
         "table": "Table",
         "csv": "Save as CSV",
         "cut_table": "{title}: the first {shown} of {rows} rows, all are in the CSV",
@@ -122,8 +124,8 @@ WORDS: dict[str, dict[str, str]] = {
         "hours": "{hours} h {minutes} min",
         "described": "Step {step}: loss {loss}.",
         "described_mean": "Steps {first} to {step}: mean loss {loss}.",
-        "described_metric": " Metric {name}: {value} at step {step}.",
-        "described_map": " Layer {layer}, head {head}: mean entropy {entropy} of at most {most} "
+        "described_metric": "Metric {name}: {value} at step {step}.",
+        "described_map": "Layer {layer}, head {head}: mean entropy {entropy} of at most {most} "
         "nats.",
         "curve": "{name} against training steps, the last {value}.",
         "drawn": "Loss and metrics against training steps; attention maps at moments of the run, "
@@ -442,8 +444,9 @@ WORDS: dict[str, dict[str, str]] = {
 
 
 def words_of(name: str) -> dict[str, str]:
-    """Return the words of one explorer, those that all share among them."""
-    return WORDS["shared"] | WORDS[name]
+    """Return the words of one explorer in the reader's language, which is among them."""
+    table = WORDS["shared"] | WORDS[name]
+    return {"language": language_spoken()} | {key: spoken(text) for key, text in table.items()}
 
 
 def filled(text: str, values: Mapping[str, Any]) -> str:
