@@ -33,12 +33,12 @@ class Sentence:
 
     Attributes:
         words: English, with {named} fields; the key under which a translation is found.
-        fields: their values: texts, numbers, code, or sentences again.
+        fields: their values: numbers, code as bare text, or sentences again.
         several: the English for a number `n` other than one, where the sentence counts.
     """
 
     words: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
     several: str = ""
 
     def __str__(self) -> str:
@@ -59,28 +59,55 @@ class Joined:
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A value that inputs drawn for grading have led to: feedback does not show it."""
+class Code:
+    """Code, names and numbers, which are the same in every language."""
 
     text: str
 
     def __str__(self) -> str:
-        """The value, for those who may see it."""
+        """The code as it is."""
         return self.text
 
 
-Spoken = str | Sentence | Joined
+@dataclass(frozen=True)
+class Drawn:
+    """A field's value that inputs drawn for grading have led to: feedback does not show it."""
+
+    value: Any
+
+    def __str__(self) -> str:
+        """The value, for those who may see it."""
+        return str(self.value)
+
+
+Spoken = str | Sentence | Joined | Code
 """What goes through the door. A bare text is a constant without fields."""
 
 
+_VERBATIM = bool | int | float | str
+
+
 def say(words: str, /, **fields: Any) -> Sentence:
-    """Make a sentence of constant words with {named} fields."""
-    return Sentence(words, fields)
+    """Make a sentence of constant words with {named} fields.
+
+    A field is a number, code as bare text, a sentence, or anything else by its `str`.
+    """
+    return Sentence(words, _plain(fields))
 
 
 def counted(one: str, several: str, /, n: int, **fields: Any) -> Sentence:
     """Make a sentence that depends on a number `n`, one of its fields."""
-    return Sentence(one, {"n": n, **fields}, several)
+    return Sentence(one, _plain({"n": n, **fields}), several)
+
+
+def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
+    kept = _VERBATIM | Sentence | Joined | Code | Drawn
+    return {name: v if isinstance(v, kept) else str(v) for name, v in fields.items()}
+
+
+def constant(words: Spoken) -> Spoken:
+    """Make a sentence of a bare constant, so that as a field it is not taken for code."""
+    return Sentence(words) if isinstance(words, str) else words
 
 
 def joined(parts: Iterable[Spoken], between: str = " ") -> Joined:
@@ -97,9 +124,13 @@ def spoken(sentence: Spoken, *, discreet: bool = False) -> str:
     """
     if isinstance(sentence, Joined):
         return sentence.between.join(spoken(part, discreet=discreet) for part in sentence.parts)
+    if isinstance(sentence, Code):
+        return sentence.text
     language = _language(os.environ.get(VARIABLE, ""))
     if isinstance(sentence, str):
         return language.gettext(sentence) if sentence else ""
+    if not sentence.fields:
+        return language.gettext(sentence.words)
     values = {name: _shown(value, discreet) for name, value in sentence.fields.items()}
     if sentence.several:
         words = language.ngettext(sentence.words, sentence.several, sentence.fields["n"])
@@ -120,6 +151,8 @@ def as_data(sentence: Spoken) -> Any:
         return sentence
     if isinstance(sentence, Joined):
         return {"joined": [as_data(part) for part in sentence.parts], "between": sentence.between}
+    if isinstance(sentence, Code):
+        return {"code": sentence.text}
     data: dict[str, Any] = {"words": sentence.words}
     if sentence.fields:
         data["fields"] = {name: _field_data(value) for name, value in sentence.fields.items()}
@@ -134,31 +167,29 @@ def from_data(data: Any) -> Spoken:
         return data
     if "joined" in data:
         return Joined(tuple(from_data(part) for part in data["joined"]), data["between"])
+    if "code" in data:
+        return Code(data["code"])
     fields = {name: _field_from(value) for name, value in data.get("fields", {}).items()}
     return Sentence(data["words"], fields, data.get("several", ""))
 
 
 def _shown(value: Any, discreet: bool) -> Any:
     """A field's value as it is formatted."""
-    if isinstance(value, Sentence | Joined):
-        return spoken(value, discreet=discreet)
     if isinstance(value, Drawn):
-        return HIDDEN if discreet else value.text
-    return value
+        return HIDDEN if discreet else _shown(value.value, discreet)
+    return value if isinstance(value, _VERBATIM) else spoken(value, discreet=discreet)
 
 
 def _field_data(value: Any) -> Any:
     if isinstance(value, Drawn):
-        return {"drawn": value.text}
-    if isinstance(value, Sentence | Joined):
-        return as_data(value)
-    return value if isinstance(value, bool | int | float) else str(value)
+        return {"drawn": _field_data(value.value)}
+    return value if isinstance(value, _VERBATIM) else as_data(value)
 
 
 def _field_from(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
-    return Drawn(data["drawn"]) if "drawn" in data else from_data(data)
+    return Drawn(_field_from(data["drawn"])) if "drawn" in data else from_data(data)
 
 
 class _Language(Protocol):

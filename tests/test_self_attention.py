@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from attn_course.checks.catalogue import ch04_is_permutation_equivariant as order
-from attn_course.checks.catalogue import ch04_layers as parts
-from attn_course.checks.catalogue import ch04_leaks_future as future
+from attn_course.checks.catalogue.ch04 import is_permutation_equivariant as order
+from attn_course.checks.catalogue.ch04 import layers as parts
+from attn_course.checks.catalogue.ch04 import leaks_future as future
 from attn_course.masks import causal_mask
 from attn_course.self_attention import SelfAttention, is_permutation_equivariant, leaks_future
 

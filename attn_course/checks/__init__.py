@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import importlib
 import os
-import pkgutil
-from functools import cache
 from typing import Any
 
 from attn_course.checks import catalogue
@@ -15,6 +12,7 @@ from attn_course.checks.judging import judge, observe
 from attn_course.checks.report import Report, WrongAnswer, show
 from attn_course.checks.runner import Outcome
 from attn_course.events import tell
+from attn_course.sentences import Sentence, say, spoken
 
 __all__ = ["Exercise", "Report", "WrongAnswer", "check", "exercises", "get"]
 
@@ -36,7 +34,7 @@ def check(answer: Any, exercise: str | None = None, *, strict: bool = False) -> 
         WrongAnswer: if `strict` and the answer is wrong.
     """
     if exercise is None and not callable(answer):
-        report = Report("", False, None, _not_a_function(answer, "the function itself"))
+        report = Report("", False, None, _not_a_function(answer, A_FUNCTION))
     else:
         report = examine(answer, get(exercise or getattr(answer, "__name__", repr(answer))))
     if report.exercise:
@@ -50,8 +48,8 @@ def check(answer: Any, exercise: str | None = None, *, strict: bool = False) -> 
 def examine(answer: Any, exercise: Exercise, seed: int = 0) -> Report:
     """The report on an answer, neither shown nor recorded; `seed` draws the probes."""
     if not callable(answer):
-        message = _not_a_function(answer, f"the function `{exercise.name}`")
-        return Report(exercise.name, False, None, message)
+        cause = _not_a_function(answer, THE_FUNCTION, name=exercise.name)
+        return Report(exercise.name, False, None, cause)
     cases = exercise.cases(seed)
     outcomes = observe(answer, cases)
     _tell_prints(outcomes[0])
@@ -60,7 +58,7 @@ def examine(answer: Any, exercise: Exercise, seed: int = 0) -> Report:
 
 def exercises() -> list[str]:
     """The names of all exercises, in course order."""
-    return list(_by_name())
+    return [entry.name for entry in catalogue.listed()]
 
 
 def get(name: str) -> Exercise:
@@ -69,35 +67,32 @@ def get(name: str) -> Exercise:
     Raises:
         ValueError: if there is none; the message lists the nearest, or all.
     """
-    by_name = _by_name()
-    by_number = {exercise.number: exercise for exercise in by_name.values()}
-    found = by_name.get(name) or by_number.get(name)
-    if found is None:
-        near = difflib.get_close_matches(str(name), by_name, n=3) or list(by_name)
-        raise ValueError(
-            f"no exercise is called {name!r}; did you mean {', '.join(near)}? "
+    entry = next((e for e in catalogue.listed() if name in (e.name, e.number)), None)
+    if entry is None:
+        near = difflib.get_close_matches(str(name), exercises(), n=3) or exercises()
+        words = (
+            "no exercise is called {name!r}; did you mean {near}? "
             "check(answer, 'name') tells which one an answer is for"
         )
-    return found
-
-
-@cache
-def _by_name() -> dict[str, Exercise]:
-    found: list[Exercise] = []
-    for module in pkgutil.iter_modules(catalogue.__path__):
-        found += importlib.import_module(f"{catalogue.__name__}.{module.name}").EXERCISES
-    found.sort(key=lambda exercise: [int(part) for part in exercise.number.split(".")])
-    return {exercise.name: exercise for exercise in found}
+        raise ValueError(say(words, name=name, near=", ".join(near)))
+    return catalogue.exercise(entry)
 
 
 def _tell_prints(first: Outcome) -> None:
     """What the answer printed on the first probe: a learner debugs with print."""
     if first.printed.strip():
-        print(f"(printed on the first probe)\n{first.printed.rstrip()}")
+        print(f"{spoken('(printed on the first probe)')}\n{first.printed.rstrip()}")
 
 
-def _not_a_function(answer: Any, wanted: str) -> str:
-    return (
-        f"check takes {wanted}, without calling it: check(name), "
-        f"not check(name(…)). It got an object of type {type(answer).__name__}."
-    )
+def _not_a_function(answer: Any, words: str, **fields: str) -> Sentence:
+    return say(words, kind=type(answer).__name__, **fields)
+
+
+A_FUNCTION = (
+    "check takes the function itself, without calling it: check(name), "
+    "not check(name(…)). It got an object of type {kind}."
+)
+THE_FUNCTION = (
+    "check takes the function `{name}`, without calling it: check(name), "
+    "not check(name(…)). It got an object of type {kind}."
+)

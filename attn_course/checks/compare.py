@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from attn_course.checks.runner import Opaque
+from attn_course.sentences import Code, Drawn, Sentence, Spoken, joined, say
 
 # (relative to the value, relative to the largest expected value); the reference is float64.
 TOLERANCE = {
@@ -47,20 +48,28 @@ AXIS_WORDS = {
 
 
 @dataclass(frozen=True)
+class Problem:
+    """What is wrong with an outcome. `asks`: its last words are a question."""
+
+    told: Spoken
+    asks: bool = False
+
+
+@dataclass(frozen=True)
 class Expected:
     """What one value of an answer is held against: its name, its axes, the reference's value.
 
     slack: what is let pass beyond the tolerance, where the dtype cannot resolve the value.
     """
 
-    name: str
+    name: Spoken
     axes: tuple[str, ...]
     value: Any
     slack: float = 0.0
 
 
-def problem(actual: Any, expected: Expected, dtype: torch.dtype) -> str | None:
-    """The first thing that is wrong with `actual`, in words; None if it is right.
+def problem(actual: Any, expected: Expected, dtype: torch.dtype) -> Problem | None:
+    """The first thing that is wrong with `actual`; None if it is right.
 
     Args:
         actual: what the answer gave.
@@ -123,50 +132,69 @@ def _scalar(value: Any) -> Tensor:
     return torch.tensor(float(value), dtype=torch.float64)
 
 
-def _plain_problem(actual: Any, expected: Expected) -> str | None:
-    if is_number(expected.value):
+def _plain_problem(actual: Any, expected: Expected) -> Problem | None:
+    name, target = expected.name, expected.value
+    if is_number(target):
         if _holds_one(actual):
             actual = actual.item()
         if not is_number(actual):
-            missing = ": is there a `return`?" if actual is None else ""
-            return f"{expected.name} must be a number, got {describe(actual)}{missing}"
-        if close(_scalar(actual), _scalar(expected.value), torch.float32):
+            told = say("{name} must be a number, got {got}", name=name, got=describe(actual))
+            return perhaps_unreturned(told, actual)
+        if close(_scalar(actual), _scalar(target), torch.float32):
             return None
-        return f"{expected.name} is {number(actual)}, expected {number(expected.value)}"
-    if _holds_one(actual) and isinstance(expected.value, bool):
+        return Problem(_other_value(name, number(actual), number(target)))
+    if _holds_one(actual) and isinstance(target, bool):
         actual = bool(actual)
-    if type(actual) is type(expected.value) and actual == expected.value:
+    if type(actual) is type(target) and actual == target:
         return None
-    missing = ": is there a `return`?" if actual is None else ""
-    return f"{expected.name} is {describe(actual)}, expected {expected.value!r}{missing}"
+    return perhaps_unreturned(_other_value(name, describe(actual), repr(target)), actual)
+
+
+def _other_value(name: Spoken, got: Spoken, want: str) -> Sentence:
+    return say("{name} is {got}, expected {want}", name=name, got=Drawn(got), want=Drawn(want))
+
+
+def perhaps_unreturned(told: Sentence, actual: Any) -> Problem:
+    """A wrong value; for None the question that it nearly always comes from."""
+    if actual is not None:
+        return Problem(told)
+    return Problem(say("{told}: is there a `return`?", told=told), asks=True)
 
 
 def _holds_one(value: Any) -> bool:
     return isinstance(value, Tensor) and value.numel() == 1 and value.device.type != "meta"
 
 
-def _kind_problem(actual: Any, expected: Expected, dtype: torch.dtype) -> str | None:
-    target: Tensor = expected.value
+def _kind_problem(actual: Any, expected: Expected, dtype: torch.dtype) -> Problem | None:
+    name, target = expected.name, expected.value
     if not isinstance(actual, Tensor):
-        return f"{expected.name} must be a tensor, got {describe(actual)}{_kind_hint(actual)}"
-    if actual.device != target.device:
+        told = say("{name} must be a tensor, got {got}", name=name, got=describe(actual))
+        hint = _kind_hint(actual)
         return (
-            f"{expected.name} is on device {actual.device}, but the inputs are on {target.device}"
+            Problem(say("{told}: {hint}", told=told, hint=hint))
+            if hint
+            else perhaps_unreturned(told, actual)
         )
-    dtype_problem = wrong_dtype(actual, target, dtype)
-    return f"{expected.name} has dtype {actual.dtype}, {dtype_problem}" if dtype_problem else None
+    if actual.device != target.device:
+        words = "{name} is on device {got}, but the inputs are on {want}"
+        return Problem(say(words, name=name, got=actual.device, want=target.device))
+    wrong = wrong_dtype(actual, target, dtype)
+    if wrong is None:
+        return None
+    words = "{name} has dtype {got}, {wrong}"
+    return Problem(say(words, name=name, got=actual.dtype, wrong=wrong))
 
 
-def wrong_dtype(actual: Tensor, target: Tensor, dtype: torch.dtype) -> str | None:
-    """What is wrong with the dtype of `actual`, where the inputs have `dtype`, in words."""
+def wrong_dtype(actual: Tensor, target: Tensor, dtype: torch.dtype) -> Sentence | None:
+    """What is wrong with the dtype of `actual`, where the inputs have `dtype`."""
     if target.is_floating_point() and not actual.is_floating_point():
-        return f"expected {dtype}"
+        return say("expected {dtype}", dtype=dtype)
     if target.dtype == torch.bool and actual.dtype != torch.bool:
-        return "expected torch.bool (True: may attend)"
+        return say("expected torch.bool (True: may attend)")
     if not target.is_floating_point() and (actual.is_floating_point() or actual.is_complex()):
-        return f"expected {target.dtype}"
+        return say("expected {dtype}", dtype=target.dtype)
     if _is_coarser(actual, dtype):
-        return f"which is coarser than the inputs' {dtype}"
+        return say("which is coarser than the inputs' {dtype}", dtype=dtype)
     return None
 
 
@@ -174,79 +202,94 @@ def _is_coarser(value: Tensor, dtype: torch.dtype) -> bool:
     return value.is_floating_point() and torch.finfo(value.dtype).eps > torch.finfo(dtype).eps
 
 
-def _kind_hint(actual: Any) -> str:
-    if actual is None:
-        return ": is there a `return`?"
+def _kind_hint(actual: Any) -> Sentence | None:
+    """What to do about a value that should be a tensor."""
     if is_number(actual):
-        return ": a number has lost its gradient, keep the tensor"
+        return say("a number has lost its gradient, keep the tensor")
     if isinstance(actual, tuple) and actual:
-        return ": torch.stack makes one tensor of several"
+        return say("torch.stack makes one tensor of several")
     if _type_name(actual) == "ndarray":
-        return ": an array of numpy has lost its gradient, keep the tensor"
-    return ""
+        return say("an array of numpy has lost its gradient, keep the tensor")
+    return None
 
 
-def _shape_problem(actual: Tensor, expected: Expected) -> str | None:
+def _shape_problem(actual: Tensor, expected: Expected) -> Problem | None:
     want, got = tuple(expected.value.shape), tuple(actual.shape)
     if got == want:
         return None
     axes = expected.axes[max(0, len(expected.axes) - len(want)) :]
     names = f" = ({', '.join(axes)})" if len(axes) == len(want) > 0 else ""
-    return f"{expected.name} has shape {got}, expected {want}{names}{_shape_hint(got, want)}"
+    words = "{name} has shape {got}, expected {want}"
+    told = say(words, name=expected.name, got=got, want=f"{want}{names}")
+    hint = _shape_hint(got, want)
+    return Problem(say("{told}: {hint}", told=told, hint=hint) if hint else told)
 
 
-def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> str:
+def _shape_hint(got: tuple[int, ...], want: tuple[int, ...]) -> Sentence | None:
     if sorted(got) == sorted(want):
-        return ": the right sizes in another order, so two axes are exchanged"
+        return say("the right sizes in another order, so two axes are exchanged")
     if [size for size in got if size != 1] == [size for size in want if size != 1]:
-        return ": the same up to axes of size 1"
+        return say("the same up to axes of size 1")
     if got in [want[:k] + want[k + 1 :] for k in range(len(want))]:
-        return ": one axis has been summed or indexed away"
+        return say("one axis has been summed or indexed away")
     if len(got) < len(want) and math.prod(got) == math.prod(want):
-        return ": as many numbers as expected, but axes have been joined into one"
-    return ""
+        return say("as many numbers as expected, but axes have been joined into one")
+    return None
 
 
-def _value_problem(actual: Tensor, expected: Expected, dtype: torch.dtype) -> str | None:
+def _value_problem(actual: Tensor, expected: Expected, dtype: torch.dtype) -> Problem | None:
     target: Tensor = expected.value
     right = close(actual, target, dtype, expected.slack)
     if bool(right.all()):
         return None
     lost = (~actual.isfinite() & target.isfinite()).sum().item()
     if lost:
-        kind = "NaN" if actual.isnan().any() else "infinite"
-        return f"{expected.name} is {kind} at {lost} of {actual.numel()} places"
+        words = (
+            "{name} is NaN at {lost} of {all} places"
+            if actual.isnan().any()
+            else "{name} is infinite at {lost} of {all} places"
+        )
+        return Problem(say(words, name=expected.name, lost=lost, all=actual.numel()))
     pattern = _relation(actual, target, dtype) or _by_axis(right, expected.axes)
-    return f"{expected.name} is wrong" + (f": {pattern}" if pattern else "")
+    if pattern is None:
+        return Problem(say("{name} is wrong", name=expected.name))
+    told = say("{name} is wrong: {pattern}", name=expected.name, pattern=pattern.told)
+    return Problem(told, pattern.asks)
 
 
-def _relation(actual: Tensor, target: Tensor, dtype: torch.dtype) -> str | None:
+def _relation(actual: Tensor, target: Tensor, dtype: torch.dtype) -> Problem | None:
     """A simple relation that holds everywhere, such as a factor or a transposition."""
     if not target.is_floating_point():
         if target.dtype == torch.bool and torch.equal(actual, ~target):
-            return "True and False are exchanged"
+            return Problem(say("True and False are exchanged"))
         return None
     a, t = actual.to(torch.float64), target.to(torch.float64)
     square = t.ndim >= 2 and t.shape[-1] == t.shape[-2] > 1
     if square and bool(close(a.mT, t, dtype).all()):
-        return "it is the transpose of what is expected (last two axes exchanged)"
+        words = "it is the transpose of what is expected (last two axes exchanged)"
+        return Problem(say(words))
     if a.numel() < 2:
         return None
     if _is_near(a, t):
-        return (
-            "right to three digits and no further: is something rounded on the way (half "
-            "precision?), approximated, or a small constant added?"
-        )
+        return Problem(NEARLY, asks=True)
     factor = (a * t).sum() / (t * t).sum() if bool((t != 0).any()) else torch.tensor(0.0)
     if bool(factor != 0) and bool(close(a, factor * t, dtype).all()):
-        return f"it is {number(factor)} times what is expected, everywhere"
+        words = "it is {factor} times what is expected, everywhere"
+        return Problem(say(words, factor=number(factor)))
     offset = (a - t).mean()
     if bool(close(a, t + offset, dtype).all()):
-        return f"it is what is expected plus {number(offset)}, everywhere"
+        words = "it is what is expected plus {offset}, everywhere"
+        return Problem(say(words, offset=number(offset)))
     for axis in range(t.ndim):
         if t.shape[axis] > 1 and bool(close(a.flip(axis), t, dtype).all()):
-            return f"its order along axis {axis} is reversed"
+            return Problem(say("its order along axis {axis} is reversed", axis=axis))
     return None
+
+
+NEARLY = say(
+    "right to three digits and no further: is something rounded on the way (half precision?), "
+    "approximated, or a small constant added?"
+)
 
 
 def _is_near(actual: Tensor, target: Tensor) -> bool:
@@ -256,7 +299,7 @@ def _is_near(actual: Tensor, target: Tensor) -> bool:
     return bool(torch.isclose(actual, target, rtol=NEAR, atol=NEAR * usual).all())
 
 
-def _by_axis(right: Tensor, axes: Sequence[str]) -> str | None:
+def _by_axis(right: Tensor, axes: Sequence[str]) -> Problem | None:
     """Which positions, heads, samples are right: the axis that separates best is named."""
     if right.ndim != len(axes):
         axes = ["…"] * (right.ndim - len(axes)) + list(axes)[-right.ndim :] if right.ndim else []
@@ -267,28 +310,35 @@ def _by_axis(right: Tensor, axes: Sequence[str]) -> str | None:
         good = whole.nonzero().flatten().tolist()
         if size > 1 and 0 < len(good) < size:
             bad = [k for k in range(size) if k not in good]
-            return _split_in_words(_axis_word(axis, name), good, bad)
+            return Problem(_split_in_words(_axis_word(axis, name), good, bad))
     share = right.to(torch.float64).mean().item()
-    return f"{share:.0%} of its numbers are right, spread over all axes" if share else None
+    if not share:
+        return None
+    words = "{share:.0%} of its numbers are right, spread over all axes"
+    return Problem(say(words, share=share))
 
 
-def _axis_word(axis: int, name: str) -> str:
+def _axis_word(axis: int, name: str) -> Sentence:
     """How an index along an axis is called: a name of several letters speaks for itself."""
-    spoken = name.replace("_", " ") if len(name) > 1 else f"index along axis {axis}"
-    return AXIS_WORDS.get(name, spoken)
+    if name in AXIS_WORDS:
+        return say(AXIS_WORDS[name])
+    if len(name) > 1:
+        return say(name.replace("_", " "))
+    return say("index along axis {axis}", axis=axis)
 
 
-def _split_in_words(word: str, good: list[int], bad: list[int]) -> str:
+def _split_in_words(word: Sentence, good: list[int], bad: list[int]) -> Sentence:
     last = max(*good, *bad)
     if good == [last]:
-        return f"only the last {word} ({last}) is right"
+        return say("only the last {word} ({index}) is right", word=word, index=last)
     if good == [0]:
-        return f"only the first {word} (0) is right"
+        return say("only the first {word} ({index}) is right", word=word, index=0)
     if bad == [last]:
-        return f"only the last {word} ({last}) is wrong"
+        return say("only the last {word} ({index}) is wrong", word=word, index=last)
     if bad == [0]:
-        return f"only the first {word} (0) is wrong"
-    return f"right at {word} {_listed(good)}, wrong at {_listed(bad)}"
+        return say("only the first {word} ({index}) is wrong", word=word, index=0)
+    words = "right at {word} {good}, wrong at {bad}"
+    return say(words, word=word, good=_listed(good), bad=_listed(bad))
 
 
 def _listed(indices: list[int]) -> str:
@@ -302,26 +352,26 @@ def number(value: Any) -> str:
     return f"{float(value) + 0.0:.4g}"  # + 0: a negative zero is shown as 0
 
 
-def describe(value: Any) -> str:
+def describe(value: Any) -> Spoken:
     """What a value is, short: small tensors by their numbers, others by shape and dtype."""
-    if value is None:
-        return "None"
     if isinstance(value, Tensor):
+        shape = tuple(value.shape)
         if value.device.type == "meta":
-            return f"a tensor of shape {tuple(value.shape)} on device meta"
-        if value.numel() <= SHOWN_NUMBERS:
-            return written(value)
-        return f"a tensor of shape {tuple(value.shape)}, {value.dtype}"
+            return say("a tensor of shape {shape} on device meta", shape=shape)
+        if value.numel() > SHOWN_NUMBERS:
+            return say("a tensor of shape {shape}, {dtype}", shape=shape, dtype=value.dtype)
+        return Code(written(value))
     if isinstance(value, tuple | list):
-        return f"a list or tuple of {len(value)}" + (
-            f" ({', '.join(describe(item) for item in value)})" if 0 < len(value) <= 3 else ""
-        )
+        if not 0 < len(value) <= 3:
+            return say("a list or tuple of {n}", n=len(value))
+        items = joined(map(describe, value), ", ")
+        return say("a list or tuple of {n} ({items})", n=len(value), items=items)
     if isinstance(value, float):
-        return repr(float(number(value)))
-    if isinstance(value, bool | int | str):
+        return Code(repr(float(number(value))))
+    if value is None or isinstance(value, bool | int | str):
         text = repr(value)
-        return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
-    return f"an object of type {_type_name(value)}"
+        return Code(text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…")
+    return say("an object of type {kind}", kind=_type_name(value))
 
 
 def _type_name(value: Any) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-Answer = Callable[..., Any]
+from attn_course.checks.edits import Answer, Edits, composed, edited
+from attn_course.sentences import Spoken
 
 Wire = Literal["arrays", "class", "callable", "samples"]
 """What passes between an answer and its judge, where the two are different processes.
@@ -23,11 +25,15 @@ them back. samples: it is given a generator, and what it draws is counted.
 """
 
 
+Version = Edits | Answer
+"""A wrong version: what was edited in a right answer, or a function of its own."""
+
+
 @dataclass(frozen=True)
 class Output:
     """One value that an answer returns: its name and its axes, such as `"i j"`."""
 
-    name: str
+    name: Spoken
     axes: str = ""
 
 
@@ -44,7 +50,7 @@ class Seen:
 class Diagnosis:
     """What a stage reads off wrong values: words, and the mistake's id if it knows one."""
 
-    message: str
+    message: Spoken
     mistake: str | None = None
 
 
@@ -68,7 +74,7 @@ class Stage:
 
     name: str
     draw: Callable[[torch.Generator], Iterable[tuple[Any, ...]]]
-    message: str
+    message: Spoken
     call: Callable[..., Any] | None = None
     outputs: tuple[Output, ...] | None = None
     inputs: tuple[str, ...] | None = None
@@ -79,6 +85,8 @@ class Stage:
 @dataclass(frozen=True)
 class Mistake:
     """A small known-wrong version of the reference, and what its author should be told.
+
+    A version is what was edited in a right answer, or, where that is no small edit, a function.
 
     Attributes:
         id: short and stable, such as "no-scale".
@@ -93,16 +101,16 @@ class Mistake:
     """
 
     id: str
-    message: str
-    answer: Answer | None = None
-    examples: tuple[Answer, ...] = ()
-    also: tuple[Answer, ...] = ()
+    message: Spoken
+    answer: Version | None = None
+    examples: tuple[Version, ...] = ()
+    also: tuple[Version, ...] = ()
     error: str = ""
 
     @property
-    def versions(self) -> tuple[Answer, ...]:
+    def versions(self) -> tuple[Version, ...]:
         """The wrong versions that an answer is held against."""
-        return (self.answer, *self.also) if self.answer else ()
+        return () if self.answer is None else (self.answer, *self.also)
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,7 @@ class Exercise:
         points: what it is worth.
         optional: whether the course goes on without it.
         alias: the name of what the learner writes, where it is not the reference's.
+        right: the answer whose source the mistakes edit, where it is not the reference's.
         wire: what may pass between the answer and a judge in another process; nothing else does.
     """
 
@@ -150,13 +159,14 @@ class Exercise:
     outputs: tuple[Output, ...]
     stages: tuple[Stage, ...]
     mistakes: tuple[Mistake, ...]
-    hints: tuple[str, ...]
+    hints: tuple[Spoken, ...]
     difficulty: int
     minutes: int
-    may_use: str
+    may_use: Spoken
     points: int = 1
     optional: bool = False
     alias: str = ""
+    right: Answer | None = None
     rules_out: frozenset[str] = frozenset()
     wire: Wire = "arrays"
 
@@ -178,6 +188,36 @@ class Exercise:
     def mistake(self, mistake_id: str) -> Mistake:
         """The catalogue entry with this id."""
         return next(entry for entry in self.mistakes if entry.id == mistake_id)
+
+    def versions(self, mistake: Mistake) -> tuple[Answer, ...]:
+        """The wrong versions of a mistake that an answer is held against."""
+        return tuple(map(self.version, mistake.versions))
+
+    def examples(self, mistake: Mistake) -> tuple[Answer, ...]:
+        """Some members of a family of wrong versions."""
+        return tuple(map(self.version, mistake.examples))
+
+    def version(self, made: Version) -> Answer:
+        """A wrong version as a function or class; one that is an edit is compiled once."""
+        if not isinstance(made, Mapping):
+            return made
+        key = tuple(made.items())
+        if key not in self._edited:
+            self._edited[key] = edited(self.right or self.reference, made)
+        return self._edited[key]
+
+    def with_both(self, one: Mistake, other: Mistake) -> Iterator[Answer]:
+        """Answers that make both mistakes, as far as both are edits that can be made together."""
+        right = self.right or self.reference
+        for edits, others in product(one.versions, other.versions):
+            if isinstance(edits, Mapping) and isinstance(others, Mapping):
+                both = composed(right, edits, others)
+                if both is not None:
+                    yield edited(right, both)
+
+    @cached_property
+    def _edited(self) -> dict[tuple[tuple[str, str], ...], Answer]:
+        return {}
 
     def cases(self, seed: int = 0) -> list[Case]:
         """All probes, drawn from `seed`; each stage's draws depend on its own name only."""

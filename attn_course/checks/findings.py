@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from attn_course.checks import compare
-from attn_course.checks.compare import Expected, describe
+from attn_course.checks.compare import Expected, Problem, describe, perhaps_unreturned
 from attn_course.checks.exercise import (
     Answer,
     Case,
@@ -21,6 +21,7 @@ from attn_course.checks.exercise import (
     positional_names,
 )
 from attn_course.checks.runner import TIME_LIMIT, Failure, Outcome, copy_of, detached, run
+from attn_course.sentences import Code, Spoken, joined, say
 
 TOTAL_LIMIT = 30.0
 """Seconds of wall-clock time for all calls of one answer together."""
@@ -43,8 +44,8 @@ def outcomes_of(answer: Answer, cases: Sequence[Case]) -> Iterator[Outcome]:
         outcome = run(lambda a=args, s=case.stage: call_stage(s, answer, a), args, seconds)
         failure = outcome.failure
         if failure and failure.timed_out and seconds < TIME_LIMIT:
-            text = f"more than {TOTAL_LIMIT:g} s for all probes together"
-            outcome = replace(outcome, failure=replace(failure, text=text))
+            failure = replace(failure, seconds=TOTAL_LIMIT, of_all=True)
+            outcome = replace(outcome, failure=failure)
         yield outcome
         if failure and (failure.timed_out or failure.unwritten):
             break
@@ -60,7 +61,7 @@ class Finding:
     case: Case
     outcome: Outcome
     expected: Any
-    problem: str | None
+    problem: Problem | None
     own: Any = None
 
 
@@ -78,8 +79,8 @@ def examined(exercise: Exercise, case: Case, outcome: Outcome) -> Finding:
 
 def problem_of(
     exercise: Exercise, case: Case, outcome: Outcome, expected: Any, own: Any = None
-) -> str | None:
-    """What is wrong with an outcome, in words; None if it is right.
+) -> Problem | None:
+    """What is wrong with an outcome; None if it is right.
 
     own: the reference's value in the inputs' own dtype, where no more may be asked of an answer
         than of the reference: large terms that cancel leave few digits of what they add up to.
@@ -89,26 +90,26 @@ def problem_of(
     if outcome.altered:
         names = input_names(exercise, case)
         altered = ", ".join(f"`{names[k]}`" for k in outcome.altered)
-        return f"the input {altered} is altered in place"
+        return Problem(say("the input {altered} is altered in place", altered=altered))
     wanted = case.stage.outputs or exercise.outputs
     return _value_problem(outcome.value, wanted, expected, case, own)
 
 
 def _value_problem(
     actual: Any, wanted: tuple[Output, ...], expected: Any, case: Case, own: Any
-) -> str | None:
+) -> Problem | None:
     if len(wanted) == 1:
         actual, expected, own = (actual,), (expected,), (own,)
     elif not isinstance(actual, tuple) or len(actual) != len(wanted):
-        names = ", ".join(output.name for output in wanted)
-        return f"it must return ({names}), got {describe(actual)}" + (
-            ": is there a `return`?" if actual is None else ""
-        )
+        names = joined((name_of(output) for output in wanted), ", ")
+        told = say("it must return ({names}), got {got}", names=names, got=describe(actual))
+        return perhaps_unreturned(told, actual)
     slacks = map(_slack, own or (None,) * len(wanted), expected)
     for output, value, target, slack in zip(wanted, actual, expected, slacks, strict=True):
+        name = say("`{name}`", name=name_of(output))
         if value is None and target is not None and len(wanted) > 1:
-            return f"`{output.name}` is missing: None is returned in its place"
-        aim = Expected(f"`{output.name}`", tuple(output.axes.split()), target, slack)
+            return Problem(say("{name} is missing: None is returned in its place", name=name))
+        aim = Expected(name, tuple(output.axes.split()), target, slack)
         problem = compare.problem(value, aim, case.dtype)
         if problem:
             return problem
@@ -123,12 +124,32 @@ def _slack(own: Any, exact: Any) -> float:
     return TIMES_OWN * off if off < torch.inf else 0.0
 
 
-def _failure_problem(failure: Failure) -> str:
+def name_of(output: Output) -> Spoken:
+    """What a returned value is called: its name is code, unless it says what was asked."""
+    return Code(output.name) if isinstance(output.name, str) else output.name
+
+
+def _failure_problem(failure: Failure) -> Problem:
     if failure.timed_out:
-        cause = "is it very slow, or is there an endless loop?"
-        return f"it did not end within its time limit ({failure.text}): {cause}"
-    where = f" at `{failure.line}`" if failure.line else ""
-    return f"it raised {failure.kind}: {failure.text or '(no text)'}{where}"
+        words = (
+            "it did not end within its time limit ({limit}): is it very slow, or is there an "
+            "endless loop?"
+        )
+        return Problem(say(words, limit=_limit(failure)), asks=True)
+    text = failure.text or say("(no text)")
+    if failure.line:
+        words = "it raised {kind}: {text} at `{line}`"
+        return Problem(say(words, kind=failure.kind, text=text, line=failure.line))
+    # PyTorch's or the answer's own words, which nobody translates
+    asks = isinstance(failure.text, str) and failure.text.endswith("?")
+    return Problem(say("it raised {kind}: {text}", kind=failure.kind, text=text), asks)
+
+
+def _limit(failure: Failure) -> Spoken:
+    """The time that was too short: that of one call, or of all together."""
+    if failure.of_all:
+        return say("more than {seconds:g} s for all probes together", seconds=failure.seconds)
+    return say("more than {seconds:g} s", seconds=failure.seconds)
 
 
 def comparable(finding: Finding) -> bool:

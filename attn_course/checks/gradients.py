@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Output, Stage, tensors_in
+from attn_course.sentences import say
 
 LOST_GRADIENT = (
     "The values are right, but the gradient is not: what it should reach would not be trained."
@@ -60,9 +61,14 @@ def gradient_stage(
         draw,
         LOST_GRADIENT,
         call=input_gradients,
-        outputs=tuple(Output(f"gradient of {name}", names) for name, names in axes.items()),
+        outputs=tuple(gradient_of(name, names) for name, names in axes.items()),
         inputs=inputs,
     )
+
+
+def gradient_of(name: str, axes: str = "") -> Output:
+    """What a stage calls the gradient that reaches an argument or a weight."""
+    return Output(say("gradient of {name}", name=name), axes)
 
 
 def _sum_of_squares(tensors: Iterable[Tensor]) -> Tensor:

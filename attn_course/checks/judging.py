@@ -7,6 +7,7 @@ reference's. The two meet only in plain data, so they may live in different proc
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -26,12 +27,14 @@ from attn_course.checks.findings import (
     comparable,
     examined,
     input_names,
+    name_of,
     observe,
     same_outcome,
 )
 from attn_course.checks.naming import known_mistake
-from attn_course.checks.report import Report
+from attn_course.checks.report import Example, Report
 from attn_course.checks.runner import Outcome, copy_of, detached
+from attn_course.sentences import Code, Sentence, Spoken, constant, joined, say
 
 __all__ = ["judge", "observe"]
 
@@ -44,45 +47,62 @@ def judge(exercise: Exercise, cases: Sequence[Case], outcomes: Sequence[Outcome]
     stages = _stages_passed(exercise, findings)
     wrong = [f for f in findings if f.problem and not f.case.stage.remark]
     if wrong:
-        mistake, message = _explain(exercise, findings, wrong)
-        return Report(exercise.name, False, mistake, message, stages=stages)
+        return replace(_explained(exercise, findings, wrong), stages=stages)
     if not same_outcome(outcomes[0], outcomes[-1], cases[0].dtype):
-        message = (
-            "The same inputs gave another result the second time: "
-            "the function keeps or changes something outside itself between two calls."
-        )
-        return Report(exercise.name, False, None, message, stages=stages)
-    done = f"Right on all {len(findings)} probes ({', '.join(name for name, _ in stages)})."
-    return Report(exercise.name, True, None, done, tuple(_remarks(exercise, findings)), stages)
+        return Report(exercise.name, False, None, UNREPEATABLE, stages=stages)
+    names = joined((name for name, _ in stages), ", ")
+    done = say("Right on all {n} probes ({names}).", n=len(findings), names=names)
+    remarks = tuple(_remarks(exercise, findings))
+    return Report(exercise.name, True, None, done, remarks, stages)
 
 
-def _explain(
-    exercise: Exercise, findings: Sequence[Finding], wrong: Sequence[Finding]
-) -> tuple[str | None, str]:
+UNREPEATABLE = (
+    "The same inputs gave another result the second time: "
+    "the function keeps or changes something outside itself between two calls."
+)
+
+
+def _explained(exercise: Exercise, findings: Sequence[Finding], wrong: Sequence[Finding]) -> Report:
     """The cause: a known mistake, a stage's own diagnosis, or where and how it differs."""
     first = wrong[0]
     failure = first.outcome.failure
     if failure and failure.unwritten:
-        todo = f" ({failure.text})" if failure.text else ""
-        return None, f"Nothing to judge yet: the body still raises NotImplementedError{todo}."
+        return Report(exercise.name, False, None, _unwritten(failure.text))
     if failure and failure.timed_out:
-        return None, _in_words(exercise, first)
+        return _report(exercise, first)
     stage = first.case.stage
     of_stage = [f for f in wrong if f.case.stage is stage]
-    mistake, everywhere = known_mistake(exercise, findings, wrong)
-    if mistake:
+    named = known_mistake(exercise, findings, wrong)
+    if named:
         # a mistake that explains this stage only does not explain the numbers of another
-        shown = _most_telling(wrong if everywhere else of_stage)
-        return mistake.id, f"{mistake.message}\n{_in_words(exercise, shown)}"
+        shown = _most_telling(wrong if named.everywhere else of_stage)
+        cause = joined((mistake.message for mistake in named.mistakes), "\n")
+        return _report(exercise, shown, cause, tuple(mistake.id for mistake in named.mistakes))
     shown = min(of_stage, key=lambda finding: finding.case.size)
     diagnosis = _diagnosis(of_stage)
     if diagnosis:
-        return diagnosis.mistake, f"{diagnosis.message}\n{_in_words(exercise, shown)}"
-    told = _in_words(exercise, shown)
+        ids = (diagnosis.mistake,) if diagnosis.mistake else ()
+        return _report(exercise, shown, diagnosis.message, ids)
     # an error, a wrong type, an altered input speaks for itself; the stage's words are about
     # wrong numbers
     wrong_numbers = comparable(shown) and not shown.outcome.altered
-    return None, f"{stage.message}\n{told}" if wrong_numbers else told
+    return _report(exercise, shown, stage.message if wrong_numbers else "")
+
+
+def _report(
+    exercise: Exercise, shown: Finding, cause: Spoken = "", mistakes: tuple[str, ...] = ()
+) -> Report:
+    """The report on a wrong answer, with the probe that shows it."""
+    first = mistakes[0] if mistakes else None
+    example = _example(exercise, shown)
+    return Report(exercise.name, False, first, cause, example=example, mistakes=mistakes)
+
+
+def _unwritten(text: str | Sentence) -> Spoken:
+    if text:
+        words = "Nothing to judge yet: the body still raises NotImplementedError ({text})."
+        return say(words, text=text)
+    return say("Nothing to judge yet: the body still raises NotImplementedError.")
 
 
 def _most_telling(findings: Sequence[Finding]) -> Finding:
@@ -109,37 +129,38 @@ def _diagnosis(of_stage: Sequence[Finding]) -> Diagnosis | None:
         return None  # numbers that nobody foresaw: the stage's own words are left
 
 
-def _in_words(exercise: Exercise, finding: Finding) -> str:
-    """The inputs, small ones in numbers, and what is wrong there."""
+def _example(exercise: Exercise, finding: Finding) -> Example:
+    """The inputs, small ones in numbers, what is wrong there, and small results."""
+    assert finding.problem is not None
     names = input_names(exercise, finding.case)
     small = finding.case.size <= SHOWN_NUMBERS
-    inputs = ", ".join(
-        f"{name} = {_shown_input(value, small)}"
+    inputs = tuple(
+        (Code(name), _shown_input(value, small))
         for name, value in zip(names, finding.case.args, strict=False)
         if value is not None
     )
-    text = f"With {inputs}: {finding.problem}" if inputs else f"{finding.problem}"
-    text += "" if text.endswith("?") else "."
     results = tensors_in(finding.expected)
-    if small and comparable(finding) and all(r.numel() <= SHOWN_NUMBERS for r in results):
-        wanted = finding.case.stage.outputs or exercise.outputs
-        text += f"\nYours: {_listed(wanted, finding.outcome.value)}"
-        text += f"\nExpected: {_listed(wanted, finding.expected)}"
-    return text
+    if not (small and comparable(finding) and all(r.numel() <= SHOWN_NUMBERS for r in results)):
+        return Example(inputs, finding.problem)
+    wanted = finding.case.stage.outputs or exercise.outputs
+    yours, expected = finding.outcome.value, finding.expected
+    return Example(inputs, finding.problem, _listed(wanted, yours), _listed(wanted, expected))
 
 
-def _listed(wanted: tuple[Output, ...], value: Any) -> str:
+def _listed(wanted: tuple[Output, ...], value: Any) -> tuple[tuple[Spoken, Spoken], ...]:
     """The outputs by name, in numbers."""
     values = value if len(wanted) > 1 else (value,)
-    return ", ".join(f"{o.name} = {describe(v)}" for o, v in zip(wanted, values, strict=True))
+    return tuple((name_of(o), describe(v)) for o, v in zip(wanted, values, strict=True))
 
 
-def _shown_input(value: Any, small: bool) -> str:
+def _shown_input(value: Any, small: bool) -> Spoken:
     """An argument: in numbers, or its shape; one that holds several is shown as them."""
     if isinstance(value, tuple | list):
-        return f"({', '.join(_shown_input(item, small) for item in value)})"
+        items = joined((_shown_input(item, small) for item in value), ", ")
+        return say("({items})", items=items)
     if isinstance(value, torch.Tensor) and not small:
-        return f"{'mask ' if value.dtype == torch.bool else ''}{tuple(value.shape)}"
+        shape = tuple(value.shape)
+        return say("mask {shape}", shape=shape) if value.dtype == torch.bool else Code(str(shape))
     return describe(value)
 
 
@@ -153,19 +174,20 @@ def _stages_passed(exercise: Exercise, findings: Sequence[Finding]) -> tuple[tup
     return tuple(passed.items())
 
 
-def _remarks(exercise: Exercise, findings: Sequence[Finding]) -> Iterator[str]:
+def _remarks(exercise: Exercise, findings: Sequence[Finding]) -> Iterator[Spoken]:
     told = set()
     for finding in findings:
         stage = finding.case.stage
         if finding.problem and stage.remark and stage.name not in told:
             told.add(stage.name)
-            yield f"{stage.message} ({finding.problem})"
+            words = "{remark} ({problem})"
+            yield say(words, remark=constant(stage.message), problem=finding.problem.told)
     wider = next(filter(None, (_wider(exercise, finding) for finding in findings)), None)
     if wider:
         yield wider
 
 
-def _wider(exercise: Exercise, finding: Finding) -> str | None:
+def _wider(exercise: Exercise, finding: Finding) -> Spoken | None:
     """What to say of a result in a wider dtype than the inputs have: it costs memory, no more.
 
     Where the reference's is as wide, the width comes from how the stage looks at it.
@@ -178,8 +200,10 @@ def _wider(exercise: Exercise, finding: Finding) -> str | None:
     if reference is None or _finer(reference, dtype):
         return None
     if not any(tensor.is_floating_point() for tensor in tensors_in(finding.case.args)):
-        return f"The result is {found}, wider than the {dtype} of PyTorch's own results; cast it."
-    return f"The inputs are {dtype} and the result is {found}; cast it back."
+        words = "The result is {found}, wider than the {dtype} of PyTorch's own results; cast it."
+    else:
+        words = "The inputs are {dtype} and the result is {found}; cast it back."
+    return say(words, found=found, dtype=dtype)
 
 
 def _widest(value: Any) -> torch.dtype | None:

@@ -9,6 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attn_course.checks.exercise import Diagnosis, Mistake, Output, Seen, Stage
+from attn_course.sentences import say
 
 PartOf = Callable[[Any, str], Any]
 """(module, role) -> the part of the module that plays the role; None if there is none."""
@@ -71,7 +72,8 @@ def put_at(module: Any, path: str, replacement: nn.Module) -> None:
 def require_module(made: Any) -> None:
     """Raise TypeError unless a class made an nn.Module."""
     if not isinstance(made, nn.Module):
-        raise TypeError(f"{type(made).__name__} is no nn.Module: write a class that inherits it")
+        words = "{kind} is no nn.Module: write a class that inherits it"
+        raise TypeError(say(words, kind=type(made).__name__))
 
 
 def require_roles(module: Any, roles: Iterable[str], part: PartOf) -> None:
@@ -79,7 +81,8 @@ def require_roles(module: Any, roles: Iterable[str], part: PartOf) -> None:
     for role in roles:
         if not isinstance(part(module, role), nn.Module):
             found = type(part(module, role)).__name__
-            raise TypeError(f"self.{role} should be an nn.Module, it is {found}")
+            words = "self.{role} should be an nn.Module, it is {found}"
+            raise TypeError(say(words, role=role, found=found))
 
 
 def sizes_by_role(module: Any, roles: Iterable[str], part: PartOf) -> str:
@@ -99,14 +102,15 @@ def repeats(layer: Any, *inputs: Any) -> Any:
     before = [weight.detach().clone() for weight in layer.parameters()]
     outputs = layer(*inputs), layer(*inputs), layer.eval()(*inputs), layer(*inputs)
     if isinstance(outputs[0], tuple | list):
-        raise TypeError(f"one tensor should come back, not {len(outputs[0])} values")
+        words = "one tensor should come back, not {n} values"
+        raise TypeError(say(words, n=len(outputs[0])))
     agree = True, True
     if all(isinstance(output, Tensor) for output in outputs):
         agree = torch.equal(*outputs[:2]), torch.equal(*outputs[2:])
     pairs = zip(before, layer.parameters(), strict=False)
     changed = [pair for pair in pairs if not torch.equal(*pair)]
     if changed and (all(agree) or not any(_unlike(*pair) for pair in changed)):
-        raise ValueError("a call changes the layer's own weights")
+        raise ValueError(say("a call changes the layer's own weights"))
     return agree
 
 
@@ -187,8 +191,8 @@ def repeated_calls(
         "in forward.",
         call=call,
         outputs=(
-            Output("two calls agree in training"),
-            Output("two calls agree in evaluation"),
+            Output(say("two calls agree in training")),
+            Output(say("two calls agree in evaluation")),
         ),
         inputs=inputs,
         diagnose=diagnose,

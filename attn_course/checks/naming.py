@@ -1,22 +1,31 @@
-"""Which known mistake an answer makes: the one that does what the answer does."""
+"""Which known mistakes an answer makes: the one, or the two, that do what the answer does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations, islice
 
 from attn_course.checks.exercise import Answer, Exercise, Mistake
 from attn_course.checks.findings import Finding, outcomes_of, problem_of, same_outcome
 from attn_course.checks.runner import Outcome
 
 
+@dataclass(frozen=True)
+class Named:
+    """The mistakes that an answer makes, and whether they explain all that it does."""
+
+    mistakes: tuple[Mistake, ...]
+    everywhere: bool
+
+
 def known_mistake(
     exercise: Exercise, findings: Sequence[Finding], wrong: Sequence[Finding]
-) -> tuple[Mistake | None, bool]:
-    """The mistake that does what the answer does, and whether it does so on all probes.
+) -> Named | None:
+    """The mistake that does what the answer does, or two that do so together.
 
-    That is preferred. Else the answer has another fault besides, or one that nobody foresaw: then
-    see `_likeliest`.
+    One that does so on all probes is preferred, then two. Else the answer has a fault that nobody
+    foresaw, alone or besides: then see `_likeliest`.
     """
     findings = [f for f in findings if not f.case.stage.remark]
     stage = wrong[0].case.stage
@@ -26,21 +35,57 @@ def known_mistake(
     on_stage = [finding for finding in findings if finding.case.stage is stage]
     elsewhere = [finding for finding in findings if finding.case.stage is not stage]
     candidates = []
-    for mistake, version in ((m, v) for m in exercise.mistakes for v in m.versions):
+    for mistake, version in ((m, v) for m in exercise.mistakes for v in exercise.versions(m)):
         # most mistakes differ on this stage already, and need not be run on the other probes
         if not all(agrees for agrees, _ in _comparisons(exercise, version, on_stage, text=text)):
             continue
         compared = list(_comparisons(exercise, version, elsewhere, text=text))
         if all(agrees for agrees, _ in compared):
-            return mistake, True
+            return Named((mistake,), True)
         candidates.append(_Candidate.of(mistake, elsewhere, compared))
+    if with_value:
+        pair = _two_mistakes(exercise, [*on_stage, *elsewhere], [c.mistake for c in candidates])
+        if pair:
+            return Named(pair, True)
     named = _likeliest(candidates) if with_value else None
-    return named or _named_by_error(exercise, wrong[0].outcome), False
+    named = named or _named_by_error(exercise, wrong[0].outcome)
+    return Named((named,), False) if named else None
+
+
+def _two_mistakes(
+    exercise: Exercise, findings: Sequence[Finding], first: Sequence[Mistake]
+) -> tuple[Mistake, Mistake] | None:
+    """The first two mistakes, each an edit, that together do what the answer does on all probes.
+
+    first: those that explain the first bad stage alone. If there are any, one of the two is one of
+        them: the other one shows elsewhere.
+    """
+    for one, other in islice(_pairs(exercise.mistakes, first), PAIRS_TRIED):
+        for answer in exercise.with_both(one, other):
+            compared = _comparisons(exercise, answer, findings, text=False)
+            if all(agrees for agrees, _ in compared):
+                return one, other
+    return None
+
+
+PAIRS_TRIED = 1500
+"""How many pairs of mistakes an answer is held against: all pairs of some fifty-five."""
+
+
+def _pairs(
+    mistakes: Sequence[Mistake], first: Sequence[Mistake]
+) -> Iterator[tuple[Mistake, Mistake]]:
+    if first:
+        unique = list({mistake.id: mistake for mistake in first}.values())
+        return ((one, other) for one in unique for other in mistakes if other is not one)
+    return combinations(mistakes, 2)
 
 
 def _named_by_error(exercise: Exercise, outcome: Outcome) -> Mistake | None:
     """The mistake of which an error's own words tell."""
     text = outcome.failure.text if outcome.failure else ""
+    if not isinstance(text, str):
+        return None
     return next((m for m in exercise.mistakes if m.error and m.error in text), None)
 
 

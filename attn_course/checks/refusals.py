@@ -9,6 +9,7 @@ from typing import Any
 from torch import Generator
 
 from attn_course.checks.exercise import Answer, Diagnosis, Mistake, Output, Seen, Stage
+from attn_course.sentences import say
 
 Numbers = Callable[..., Sequence[int | Collection[int]]]
 """From a probe to the numbers that its error's message should have: each one, or one of several."""
@@ -53,14 +54,14 @@ def refusal_stages(
         "The ValueError is raised. The task asks for the numbers in its message, too: whoever "
         "meets it should see what was wrong.",
         call=lacking,
-        outputs=(Output("what the message lacks"),),
+        outputs=(Output(say("what the message lacks")),),
         inputs=inputs,
         remark=True,
     )
     return asked, told
 
 
-RAISED = Output("what is raised")
+RAISED = Output(say("what is raised"))
 
 
 def refusal(answer: Answer, *args: Any) -> str:

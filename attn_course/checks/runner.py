@@ -17,12 +17,14 @@ import threading
 import traceback
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from attn_course.sentences import Sentence, say
 
 TIME_LIMIT = 10.0
 """Seconds of wall-clock time that one call of an answer may take."""
@@ -44,14 +46,18 @@ class TimeLimitReached(BaseException):
 class Failure:
     """An exception that an answer raised: its type's name, text, and the answer's own line.
 
+    `text` is the error's own, in English as a rule; a check's own error has a sentence in it.
     `unwritten`: the answer itself raised NotImplementedError, as a stub does. PyTorch raises
     it too, for a dtype that an operation does not know.
+    `seconds`: the time limit that ended the call, and whether it was one `of_all` calls together.
     """
 
     kind: str
-    text: str
+    text: str | Sentence
     line: str = ""
     unwritten: bool = False
+    seconds: float = 0.0
+    of_all: bool = False
 
     @property
     def timed_out(self) -> bool:
@@ -95,6 +101,8 @@ def run(call: Callable[[], Any], inputs: tuple[Any, ...], seconds: float = TIME_
             value = _within(lambda: detached(call()), seconds)
         except KeyboardInterrupt:
             raise
+        except TimeLimitReached as error:
+            failure = replace(_describe(error), seconds=seconds)
         except BaseException as error:
             failure = _describe(error)
     altered = tuple(k for k, pair in enumerate(zip(before, inputs, strict=True)) if _altered(*pair))
@@ -144,7 +152,8 @@ def _plain_tensor(value: Tensor) -> Tensor:
             value = value.to_dense()
         plain = value.detach().as_subclass(Tensor)
         if plain.numel() > KEPT_NUMBERS:
-            raise ValueError(f"the result has {plain.numel()} numbers, shape {tuple(plain.shape)}")
+            words = "the result has {n} numbers, shape {shape}"
+            raise ValueError(say(words, n=plain.numel(), shape=tuple(plain.shape)))
         return plain.clone()
 
 
@@ -246,7 +255,7 @@ def _within_by_signal(call: Callable[[], Any], seconds: float) -> Any:
             # a loop swallows it: strike at odd moments until one falls outside its `try`
             signal.setitimer(signal.ITIMER_REAL, 5e-6 * (1 + alarms % 17), 0.5)
         if frame.f_code is not on_alarm.__code__:
-            raise TimeLimitReached(f"more than {seconds:g} s")
+            raise TimeLimitReached
 
     former = signal.signal(signal.SIGALRM, on_alarm)
     try:
@@ -283,10 +292,6 @@ def _within_by_thread(call: Callable[[], Any], seconds: float) -> Any:
 
 def _describe(error: BaseException) -> Failure:
     """The exception with the last line of the learner's own code that it passed through."""
-    try:
-        text = str(error)
-    except Exception:
-        text = ""
     line, own = "", False
     for entry in traceback.extract_tb(error.__traceback__):
         own = entry.filename != __file__ and not _is_library(entry.filename)
@@ -294,7 +299,16 @@ def _describe(error: BaseException) -> Failure:
             line = entry.line or linecache.getline(entry.filename, entry.lineno or 0).strip()
     raised = own and (not line or line.startswith("raise"))
     unwritten = raised and isinstance(error, NotImplementedError)
-    return Failure(type(error).__name__, text, line, unwritten)
+    return Failure(type(error).__name__, _text(error), line, unwritten)
+
+
+def _text(error: BaseException) -> str | Sentence:
+    """What an error says; a sentence of the checks stays one."""
+    try:
+        said = error.args[0] if error.args else ""
+        return said if isinstance(said, Sentence) else str(error)
+    except Exception:
+        return ""
 
 
 def _is_library(filename: str) -> bool:

@@ -2,7 +2,7 @@
 
 import torch
 
-from attn_course.checks.catalogue.ch06_add_mistakes import the_faulty_one
+from attn_course.checks.catalogue.ch06.add_mistakes import the_faulty_one
 from attn_course.positions import add_positions
 
 

@@ -14,7 +14,7 @@ MISTAKES = [
     (exercise, mistake.id, answer)
     for exercise in EXERCISES
     for mistake in exercise.mistakes
-    for answer in (mistake.versions or mistake.examples)
+    for answer in (exercise.versions(mistake) or exercise.examples(mistake))
 ]
 
 

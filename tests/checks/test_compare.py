@@ -6,12 +6,18 @@ import pytest
 import torch
 
 from attn_course.checks.compare import Expected, describe, problem, same
+from attn_course.sentences import spoken
 
 F32 = torch.float32
 
 
 def told(actual, target, axes="", dtype=F32):
-    return problem(actual, Expected("`out`", tuple(axes.split()), target), dtype)
+    found = problem(actual, Expected("`out`", tuple(axes.split()), target), dtype)
+    return found and spoken(found.told)
+
+
+def described(value):
+    return spoken(describe(value))
 
 
 def grid(*shape):
@@ -123,13 +129,13 @@ def test_arrays_are_no_numbers():
 
 
 def test_descriptions_are_short():
-    assert describe(torch.tensor([[1.0, 0.25]])) == "[[1, 0.25]]"
-    assert describe(torch.zeros(3, 6)) == "a tensor of shape (3, 6), torch.float32"
-    assert describe(1.112096905708313) == "1.112"
-    assert describe((None, 1)) == "a list or tuple of 2 (None, 1)"
-    assert len(describe("x" * 500)) <= 240
-    assert describe("x" * 500).endswith("…")
-    assert describe("x" * 100) == repr("x" * 100)
+    assert described(torch.tensor([[1.0, 0.25]])) == "[[1, 0.25]]"
+    assert described(torch.zeros(3, 6)) == "a tensor of shape (3, 6), torch.float32"
+    assert described(1.112096905708313) == "1.112"
+    assert described((None, 1)) == "a list or tuple of 2 (None, 1)"
+    assert len(described("x" * 500)) <= 240
+    assert described("x" * 500).endswith("…")
+    assert described("x" * 100) == repr("x" * 100)
 
 
 def test_what_is_left_of_terms_that_cancel_is_no_mistake():

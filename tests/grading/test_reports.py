@@ -353,7 +353,7 @@ def test_a_student_is_not_told_the_hidden_inputs(message, expected):
 @pytest.mark.parametrize("exercise", [task.name for task in TASKS])
 def test_no_message_of_a_known_mistake_tells_inputs_either(exercise):
     entry = get(exercise)
-    versions = [mistake.answer for mistake in entry.mistakes[::5] if mistake.answer]
+    versions = [v for mistake in entry.mistakes[::5] for v in entry.versions(mistake)[:1]]
     assert versions
     for version in versions:
         report = examine(version, entry, seed=5)

@@ -1,1 +1,24 @@
-"""The catalogue: for each exercise a module `chNN_name` with its probes and known mistakes."""
+"""The catalogue: a room for each chapter, and in it a module for each exercise.
+
+A room's own list names its exercises; a module is imported when its exercise is asked for. Each
+has an `EXERCISE`: its probes and its known mistakes.
+"""
+
+from functools import cache
+from importlib import import_module
+
+from attn_course.checks.catalogue.listed import Listed
+from attn_course.checks.exercise import Exercise
+
+ROOMS = ("ch00", "ch01", "ch02", "ch03", "ch04", "ch05", "ch06", "ch07", "ch08", "ch09")
+
+
+@cache
+def listed() -> tuple[Listed, ...]:
+    """All exercises in course order, none of them imported."""
+    return tuple(entry for room in ROOMS for entry in import_module(f"{__name__}.{room}").EXERCISES)
+
+
+def exercise(entry: Listed) -> Exercise:
+    """The exercise itself."""
+    return import_module(f"{__name__}.{entry.home}").EXERCISE

@@ -1,0 +1,84 @@
+"""A known mistake as what it nearly always is: one or two small edits to a right answer.
+
+`{"cos - odd * sin": "cos + odd * sin"}` reads at once as what the learner wrote. The right answer
+is real, typed Python in the catalogue; the edit is made in its source, and the result compiled
+where the answer stands.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+Edits = Mapping[str, str]
+"""Pieces of a right answer's source, each of which stands there once, and what replaces them."""
+
+Answer = Callable[..., Any]
+
+
+def edited(right: Answer, edits: Edits) -> Answer:
+    """The function or class `right` with pieces of its source replaced.
+
+    All pieces are looked for in the source as it stands, so their order does not matter.
+
+    Args:
+        right: a function or class at the top of its module.
+        edits: what is replaced by what.
+
+    Raises:
+        ValueError: if a piece does not stand in the source exactly once, or two overlap.
+    """
+    text = source(right)
+    module = sys.modules[right.__module__]
+    namespace = dict(vars(module))
+    # lines keep their numbers, so that a traceback leads to the right answer's own
+    first = inspect.getsourcelines(inspect.unwrap(right))[1]
+    code = "\n" * (first - 1) + _replaced(text, edits, right.__name__)
+    future = sys.modules["__future__"].annotations.compiler_flag
+    exec(compile(code, str(module.__file__), "exec", flags=future), namespace)
+    return namespace[right.__name__]
+
+
+def composed(right: Answer, one: Edits, other: Edits) -> Edits | None:
+    """Both edits in one answer; None where they meet in the same piece of it."""
+    both = {**one, **other}
+    if len(both) < len(one) + len(other):
+        return None
+    try:
+        _spans(source(right), both, right.__name__)
+    except ValueError:
+        return None
+    return both
+
+
+@cache
+def source(right: Answer) -> str:
+    """The source of a function or class, without decorators and indentation."""
+    if "." in right.__qualname__:
+        raise ValueError(f"{right.__qualname__} does not stand at the top of its module")
+    text = textwrap.dedent(inspect.getsource(inspect.unwrap(right)))
+    return text[text.index("class " if isinstance(right, type) else "def ") :]
+
+
+def _replaced(text: str, edits: Edits, name: str) -> str:
+    for start, end, replacement in reversed(_spans(text, edits, name)):
+        text = text[:start] + replacement + text[end:]
+    return text
+
+
+def _spans(text: str, edits: Edits, name: str) -> list[tuple[int, int, str]]:
+    """Where each piece stands, in order, and what replaces it."""
+    for piece in edits:
+        if (times := text.count(piece)) != 1:
+            raise ValueError(f"{piece!r} stands {times} times in {name}, expected once:\n{text}")
+    starts = {piece: text.index(piece) for piece in edits}
+    spans = sorted((at, at + len(piece), edits[piece]) for piece, at in starts.items())
+    for (_, end, _), (start, _, _) in pairwise(spans):
+        if start < end:
+            raise ValueError(f"edits of {name} overlap: {[text[a:b] for a, b, _ in spans]}")
+    return spans
