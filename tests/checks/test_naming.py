@@ -1,6 +1,9 @@
 """When a wrong answer gets a mistake's name, and when rather none: on a toy exercise, 2x."""
 
+from dataclasses import replace
+
 import torch
+from torch import Tensor
 
 from attn_course.checks import examine
 from attn_course.checks.exercise import Exercise, Mistake, Output, Stage
@@ -87,3 +90,46 @@ def test_errors_of_one_kind_need_the_same_text():
 def test_with_a_wrong_value_as_well_the_kind_of_an_error_is_enough():
     raising = Mistake("raises", "raises", by_value(one=RuntimeError("a"), three=7))
     assert named(by_value(one=RuntimeError("b"), three=7), raising) == "raises"
+
+
+# -- two mistakes in one answer -----------------------------------------------------------------
+
+
+def doubled(x: Tensor) -> Tensor:
+    size = x.abs()
+    return size.sign() * 2 * x + 0
+
+
+TRIPLED = Mistake("tripled", "Times three.", {"* 2": "* 3"})
+SIGN_LOST = Mistake("sign-lost", "The sign is lost.", {"* x": "* size"})
+ONE_MORE = Mistake("one-more", "One too much.", {"2 * x": "2 * x + 1"})
+SHIFTED = Mistake("shifted", "One too much.", {"+ 0": "+ 1"})
+BY_FUNCTION = Mistake("halved", "Halved.", lambda x: x / 2)
+
+
+def two_named(answer, *mistakes):
+    report = examine(answer, replace(toy(*mistakes), right=doubled))
+    assert not report.passed
+    return report
+
+
+def test_two_edits_that_together_do_what_the_answer_does_are_both_named():
+    report = two_named(lambda x: 3 * x.abs(), TRIPLED, SIGN_LOST, BY_FUNCTION)
+    assert report.mistakes == ("tripled", "sign-lost")
+    assert report.mistake == "tripled"
+    assert report.message.startswith("Times three.\nThe sign is lost.\n")
+
+
+def test_two_are_named_also_where_no_stage_shows_one_alone():
+    report = two_named(lambda x: 3 * x + 1, BY_FUNCTION, TRIPLED, SHIFTED)
+    assert report.mistakes == ("tripled", "shifted")
+
+
+def test_one_mistake_that_explains_everything_is_preferred_to_two():
+    report = two_named(lambda x: 3 * x, TRIPLED, SIGN_LOST)
+    assert report.mistakes == ("tripled",)
+
+
+def test_edits_that_meet_in_one_place_are_not_made_together():
+    report = two_named(lambda x: 3 * x + 1, TRIPLED, ONE_MORE)
+    assert report.mistakes == ()
