@@ -8,7 +8,8 @@ from importlib import import_module
 
 import click
 
-from attn_course import __version__
+from attn_course import __version__, terminal
+from attn_course.sentences import say, spoken
 
 # name: (module, attribute, what the list of commands says of it)
 _COMMANDS = {
@@ -32,8 +33,13 @@ _COMMANDS = {
     "build": ("attn_course.authoring.command", "build", "Write the notebooks from chapters/."),
 }
 
+INSTALL_DEV = "python -m pip install -c constraints.txt -e '.[dev]'"
+NEEDS_PACKAGE = (
+    "`attn-course {command}` needs the package {package!r}. In the course's folder run: {line}"
+)
 
-class _LazyGroup(click.Group):
+
+class _LazyGroup(terminal.SpokenGroup):
     """A group that imports a subcommand only to run it or to show its own help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -48,14 +54,12 @@ class _LazyGroup(click.Group):
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("attn_course"):
                 raise
-            raise click.ClickException(
-                f"`attn-course {cmd_name}` needs the package {error.name!r}. "
-                "In the course's folder run: python -m pip install -c constraints.txt -e '.[dev]'"
-            ) from None
+            told = say(NEEDS_PACKAGE, command=cmd_name, package=error.name, line=INSTALL_DEV)
+            raise click.ClickException(spoken(told)) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (*_, text) in _COMMANDS.items()])
+        with formatter.section(spoken("Commands")):
+            formatter.write_dl([(name, spoken(text)) for name, (*_, text) in _COMMANDS.items()])
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -64,7 +68,7 @@ def main() -> None:
     """Open, check and build the course on attention and the Transformer."""
 
 
-@click.command()
+@terminal.command()
 def progress() -> None:
     """Show which exercises you have passed, as a bar for each chapter."""
     from attn_course.lesson.overview import render_text

@@ -9,6 +9,10 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from attn_course.sentences import Sentence, joined, say
+
+NO_CHAPTER = "there is no chapter {wanted!r}. The chapters are:\n{chapters}"
+
 
 @dataclass(frozen=True)
 class Chapter:
@@ -63,8 +67,8 @@ def find_chapter(wanted: str) -> Chapter:
         names = (chapter.number, chapter.name, chapter.stem, chapter.title)
         if key in map(_plain, names) or key == str(int(chapter.number)):
             return chapter
-    listing = "\n".join(f"  {chapter.number}  {chapter.title}" for chapter in CHAPTERS)
-    raise ValueError(f"there is no chapter {wanted!r}. The chapters are:\n{listing}")
+    listing = joined((_listed(chapter) for chapter in CHAPTERS), "\n")
+    raise ValueError(say(NO_CHAPTER, wanted=wanted, chapters=listing))
 
 
 def project_root(start: Path | None = None) -> Path | None:
@@ -77,6 +81,10 @@ def project_root(start: Path | None = None) -> Path | None:
     start = Path.cwd() if start is None else Path(start).resolve()
     candidates = [start, *start.parents, Path(__file__).resolve().parents[1]]
     return next((folder for folder in candidates if _is_root(folder)), None)
+
+
+def _listed(chapter: Chapter) -> Sentence:
+    return say("  {number}  {title}", number=chapter.number, title=say(chapter.title))
 
 
 def _is_root(folder: Path) -> bool:

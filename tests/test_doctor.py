@@ -14,8 +14,9 @@ from click.testing import CliRunner
 from jupyterlab_server import config
 
 from attn_course.plots import fonts
-from attn_course.setup import doctor
-from attn_course.setup.doctor import Finding
+from attn_course.setup import doctor, examinations
+from attn_course.setup.diagnosis import Diagnosis
+from attn_course.setup.packages import requirement_faults
 from attn_course.tasks.dates import LANGUAGES
 
 
@@ -35,22 +36,22 @@ def versions(monkeypatch):
     return pretended
 
 
-def only(findings):
-    (finding,) = findings
-    return finding
+def only(diagnoses):
+    (diagnosis,) = diagnoses
+    return diagnosis
 
 
-def worst(findings):
+def worst(diagnoses):
     order = ("ok", "note", "stops")
-    return max(findings, key=lambda finding: order.index(finding.state))
+    return max(diagnoses, key=lambda diagnosis: order.index(diagnosis.state))
 
 
 def test_nothing_stops_the_course_here():
-    assert [finding for finding in doctor.examine() if finding.state == "stops"] == []
+    assert [diagnosis for diagnosis in doctor.examine() if diagnosis.state == "stops"] == []
 
 
 def test_each_check_has_its_rows():
-    rows = {finding.what for finding in doctor.examine()}
+    rows = {diagnosis.what for diagnosis in doctor.examine()}
     assert rows >= {"Python", "torch", "device", "widgets", "JupyterLab", "fonts", "disk"}
 
 
@@ -60,9 +61,9 @@ def test_each_check_has_its_rows():
 )
 def test_python_is_held_against_the_tested_ones(monkeypatch, version, state):
     monkeypatch.setattr(sys, "version_info", (*version, 1))
-    finding = only(doctor.check_python())
-    assert finding.state == state
-    assert bool(finding.mend) is (state != "ok")
+    diagnosis = only(examinations.look_at_python())
+    assert diagnosis.state == state
+    assert bool(diagnosis.fix) is (state != "ok")
 
 
 @pytest.mark.parametrize(
@@ -75,10 +76,10 @@ def test_python_is_held_against_the_tested_ones(monkeypatch, version, state):
 )
 def test_a_package_that_does_not_fit_is_named(versions, name, version, words):
     versions[name] = version
-    finding = only(doctor.check_packages())
-    assert finding.state == "stops"
-    assert words in finding.found
-    assert '-e ".[lab]"' in finding.mend
+    diagnosis = only(examinations.look_at_packages())
+    assert diagnosis.state == "stops"
+    assert words in str(diagnosis.found)
+    assert '-e ".[lab]"' in str(diagnosis.fix)
 
 
 @pytest.mark.parametrize(
@@ -91,27 +92,27 @@ def test_a_package_that_does_not_fit_is_named(versions, name, version, words):
 )
 def test_widgets_that_do_not_fit_each_other(versions, name, version, words):
     versions[name] = version
-    finding = only(doctor.check_widgets())
-    assert finding.state == "stops"
-    assert words in finding.found
+    diagnosis = only(examinations.look_at_widgets())
+    assert diagnosis.state == "stops"
+    assert words in str(diagnosis.found)
 
 
 def test_missing_jupyterlab_stops_the_course_but_not_on_colab(versions, monkeypatch):
     versions["jupyterlab"] = None
     monkeypatch.delenv("COLAB_RELEASE_TAG", raising=False)
-    assert only(doctor.check_jupyterlab()).state == "stops"
+    assert only(examinations.look_at_jupyterlab()).state == "stops"
     monkeypatch.setenv("COLAB_RELEASE_TAG", "release")
-    assert only(doctor.check_jupyterlab()).state == "note"
+    assert only(examinations.look_at_jupyterlab()).state == "note"
 
 
 def test_jupyterlab_4_needs_ipywidgets_8(versions):
     versions["ipywidgets"] = "7.7.1"
-    finding = worst(doctor.check_jupyterlab())
-    assert finding.state == "stops"
-    assert "ipywidgets 7.7.1 is not >=8.1" in finding.found
+    diagnosis = worst(examinations.look_at_jupyterlab())
+    assert diagnosis.state == "stops"
+    assert "ipywidgets 7.7.1 is not >=8.1" in str(diagnosis.found)
 
 
-@pytest.mark.parametrize("extension", list(doctor.LAB_EXTENSIONS))
+@pytest.mark.parametrize("extension", list(examinations.LAB_EXTENSIONS))
 def test_a_missing_lab_extension_is_named(monkeypatch, extension):
     real = config.get_federated_extensions
 
@@ -119,18 +120,18 @@ def test_a_missing_lab_extension_is_named(monkeypatch, extension):
         return {name: data for name, data in real(folders).items() if name != extension}
 
     monkeypatch.setattr(config, "get_federated_extensions", without)
-    finding = worst(doctor.check_jupyterlab())
-    assert finding.state == "stops"
-    assert extension in finding.found
-    assert doctor.LAB_EXTENSIONS[extension] in finding.mend
+    diagnosis = worst(examinations.look_at_jupyterlab())
+    assert diagnosis.state == "stops"
+    assert extension in str(diagnosis.found)
+    assert examinations.LAB_EXTENSIONS[extension] in str(diagnosis.fix)
 
 
 def test_a_disabled_lab_extension_is_named(monkeypatch):
     page = {"disabledExtensions": ["anywidget"]}
     monkeypatch.setattr(config, "get_page_config", lambda folders: page)
-    finding = worst(doctor.check_jupyterlab())
-    assert finding.state == "stops"
-    assert finding.mend.endswith("labextension enable anywidget")
+    diagnosis = worst(examinations.look_at_jupyterlab())
+    assert diagnosis.state == "stops"
+    assert str(diagnosis.fix).endswith("labextension enable anywidget")
 
 
 @pytest.mark.parametrize(
@@ -147,14 +148,14 @@ def test_the_kernel_has_to_run_this_python(monkeypatch, program, state):
         "jupyter_client.kernelspec.KernelSpecManager.get_kernel_spec",
         lambda self, name: SimpleNamespace(argv=[program, "-m", "ipykernel_launcher"]),
     )
-    assert only(doctor.check_kernel()).state == state
+    assert only(examinations.look_at_kernel()).state == state
 
 
 def test_a_torch_that_does_not_import_stops_the_course(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    finding = only(doctor.check_torch())
-    assert finding.state == "stops"
-    assert "does not import" in finding.found
+    diagnosis = only(examinations.look_at_torch())
+    assert diagnosis.state == "stops"
+    assert "does not import" in str(diagnosis.found)
 
 
 def test_every_cuda_device_has_a_row(monkeypatch):
@@ -166,7 +167,7 @@ def test_every_cuda_device_has_a_row(monkeypatch):
         "get_device_properties",
         lambda index: SimpleNamespace(total_memory=141e9),
     )
-    found = [finding.found for finding in doctor.check_torch()]
+    found = [str(diagnosis.found) for diagnosis in examinations.look_at_torch()]
     assert "CUDA, card 0, 141 GB" in found
     assert "CUDA, card 1, 141 GB" in found
 
@@ -174,57 +175,60 @@ def test_every_cuda_device_has_a_row(monkeypatch):
 def test_a_driver_without_a_torch_for_it_is_a_note(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(shutil, "which", lambda name: f"/usr/bin/{name}")
-    assert worst(doctor.check_torch()).state == "note"
+    assert worst(examinations.look_at_torch()).state == "note"
 
 
 def test_no_gpu_is_no_problem(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert worst(doctor.check_torch()).state == "ok"
+    assert worst(examinations.look_at_torch()).state == "ok"
 
 
 def test_missing_glyphs_are_a_note_that_names_the_script(monkeypatch):
     monkeypatch.setattr(fonts, "missing_glyphs", lambda texts: "年")
-    finding = only(doctor.check_fonts())
-    assert finding.state == "note"
-    assert "Chinese" in finding.found
-    assert "Cyrillic" not in finding.found
+    diagnosis = only(examinations.look_at_fonts())
+    assert diagnosis.state == "note"
+    assert "Chinese" in str(diagnosis.found)
+    assert "Cyrillic" not in str(diagnosis.found)
 
 
 def test_each_script_of_the_dates_has_a_sample():
     """The doctor asks for a glyph of every script that a date of chapter 08 is written in."""
     letters = {c for language in LANGUAGES for c in get_month_names(locale=language)[1]}
     scripts = {unicodedata.name(c).split()[0] for c in letters if c.isalpha()}
-    sampled = {unicodedata.name(c).split()[0] for text in doctor.SCRIPTS.values() for c in text}
+    sampled = {
+        unicodedata.name(c).split()[0] for text in examinations.SCRIPTS.values() for c in text
+    }
     assert scripts <= sampled
 
 
 @pytest.mark.parametrize(("free", "state"), [(50e6, "stops"), (0.6e9, "note"), (40e9, "ok")])
 def test_disk_room(monkeypatch, free, state):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-    assert list(doctor.check_folder())[-1].state == state
+    assert list(examinations.look_at_folder())[-1].state == state
 
 
 def test_a_folder_that_cannot_be_written_stops_the_course(monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)
-    assert worst(doctor.check_folder()).state == "stops"
+    assert worst(examinations.look_at_folder()).state == "stops"
 
 
 def test_no_folder_is_a_note(monkeypatch):
-    monkeypatch.setattr(doctor, "project_root", lambda: None)
-    assert worst(doctor.check_folder()).state == "note"
+    monkeypatch.setattr(examinations, "project_root", lambda: None)
+    assert worst(examinations.look_at_folder()).state == "note"
 
 
 def test_requirements_of_extras_are_asked_for_by_name():
-    assert doctor.requirement_faults("attn-course") == []
-    assert doctor.requirement_faults("no-such-package") == ["no-such-package is missing"]
+    assert requirement_faults("attn-course") == []
+    (fault,) = requirement_faults("no-such-package")
+    assert str(fault) == "no-such-package is missing"
 
 
 @pytest.mark.parametrize(("state", "status"), [("ok", 0), ("note", 0), ("stops", 1)])
 def test_exit_status_and_the_mending_line(monkeypatch, state, status):
     line = "python -m pip install" + " a-long-name" * 20
-    finding = Finding("thing", "broken [really]", state, line)
-    monkeypatch.setattr(doctor, "examine", lambda: [finding])
+    diagnosis = Diagnosis("thing", "broken [really]", state, line)
+    monkeypatch.setattr(doctor, "examine", lambda: [diagnosis])
     result = CliRunner().invoke(doctor.command)
     assert result.exit_code == status
     assert "broken [really]" in result.output

@@ -8,12 +8,19 @@ from pathlib import Path
 
 import click
 
+from attn_course import terminal
 from attn_course.course import CHAPTERS, find_chapter, project_root
+from attn_course.sentences import say, spoken
 
 INSTALL_LAB = """python -m pip install -c constraints.txt -e ".[lab]\""""
 
+NO_FOLDER = "the course's folder is not here; run this inside it"
+NO_LAB = "JupyterLab is not installed. In {folder} run: {line}"
+NO_NOTEBOOK = "chapter {number} ({title}) has no notebook yet"
+STARTING = "JupyterLab prints its address below. Press Ctrl-C twice to stop it."
 
-@click.command(context_settings={"ignore_unknown_options": True})
+
+@terminal.command(context_settings={"ignore_unknown_options": True})
 @click.argument("chapter", required=False)
 @click.argument("jupyter_options", nargs=-1, type=click.UNPROCESSED)
 def command(chapter: str | None, jupyter_options: tuple[str, ...]) -> None:
@@ -25,10 +32,11 @@ def command(chapter: str | None, jupyter_options: tuple[str, ...]) -> None:
         chapter, jupyter_options = None, (chapter, *jupyter_options)
     root = project_root()
     if root is None:
-        raise click.ClickException("the course's folder is not here; run this inside it")
+        raise click.ClickException(spoken(NO_FOLDER))
     notebook = chapter_notebook(root, chapter)
     if importlib.util.find_spec("jupyterlab") is None:
-        raise click.ClickException(f"JupyterLab is not installed. In {root} run: {INSTALL_LAB}")
+        told = say(NO_LAB, folder=str(root), line=INSTALL_LAB)
+        raise click.ClickException(spoken(told))
     sys.exit(run_lab(root, notebook, jupyter_options))
 
 
@@ -48,12 +56,13 @@ def chapter_notebook(root: Path, chapter: str | None) -> Path | None:
         return notebook
     if chapter is None:
         return None
-    raise click.ClickException(f"chapter {wanted.number} ({wanted.title}) has no notebook yet")
+    told = say(NO_NOTEBOOK, number=wanted.number, title=say(wanted.title))
+    raise click.ClickException(spoken(told))
 
 
 def run_lab(root: Path, notebook: Path | None, extra: tuple[str, ...] = ()) -> int:
     """Become JupyterLab on `root`; where a process cannot do that (Windows), run it."""
-    click.echo("JupyterLab prints its address below. Press Ctrl-C twice to stop it.")
+    click.echo(spoken(STARTING))
     command_line = [sys.executable, "-m", "jupyterlab", *lab_options(root, notebook), *extra]
     if sys.platform == "win32":
         return subprocess.call(command_line)
