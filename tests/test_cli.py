@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import nbformat
 import pytest
 from click.testing import CliRunner
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 from attn_course import __version__, cli
 from attn_course.course import CHAPTERS, find_chapter, project_root
 from attn_course.setup import lab
+from attn_course.terminal import SpokenCommand, SpokenOption
 
 ROOT = Path(__file__).resolve().parents[1]
 URL = re.compile(r"http://\S+")
@@ -257,3 +259,19 @@ def test_progress_shows_every_chapter():
     result = run("progress")
     assert result.exit_code == 0
     assert result.output.strip()
+
+
+# kills: a docstring or an option's help that click prints without asking for a translation
+def test_help_is_said_in_the_readers_language(monkeypatch):
+    monkeypatch.setenv("ATTN_COURSE_LANGUAGE", "en-XA")
+    assert "⟦OOppeenn JJuuppyytteerrLLaabb aatt aa cchhaapptteerr.⟧" in run("--help").output
+    assert "⟦SShhooww wwhhiicchh eexxeerrcciisseess" in run("progress", "--help").output
+    assert "⟦tthheerree iiss nnoo cchhaapptteerr '17'" in run("lab", "17").output
+
+
+@pytest.mark.parametrize("name", ["doctor", "lab", "progress", "explorers"])
+def test_every_command_and_option_speaks(name):
+    command = cli.main.get_command(click.Context(cli.main), name)
+    assert isinstance(command, SpokenCommand)
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    assert [option.name for option in options if not isinstance(option, SpokenOption)] == []

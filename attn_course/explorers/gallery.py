@@ -8,6 +8,7 @@ from string import Template
 import click
 
 import attn_course.explorers as explorers
+from attn_course import terminal
 from attn_course.explorers.base import Explorer
 from attn_course.explorers.words import words_of
 from attn_course.sentences import say, spoken
@@ -15,7 +16,7 @@ from attn_course.sentences import say, spoken
 PAGE = Path("docs") / "explorers.html"
 
 
-@click.command()
+@terminal.command()
 @click.argument("page", type=click.Path(path_type=Path, dir_okay=False), default=PAGE)
 def command(page: Path) -> None:
     """Write PAGE (docs/explorers.html), which shows every explorer without a kernel."""

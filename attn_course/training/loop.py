@@ -12,6 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
+from attn_course.sentences import say, spoken
 from attn_course.training.guard import deferred_interrupt
 from attn_course.training.progress_bar import training_bar
 from attn_course.training.steps import Evaluate, History, Loss, Precision, Trainer
@@ -89,7 +90,7 @@ def fit(
     checkpoint_every: int = 100,
     precision: Precision = "float32",
     threads: int | None = 1,
-    label: str = "training",
+    label: str | None = None,
 ) -> History:
     """Train `model` in place until the budget is spent, and return what was measured.
 
@@ -112,7 +113,7 @@ def fit(
     precision: "auto" computes in half precision where a GPU has it. It pays
         for large models; those of the course are too small to gain.
     threads: torch's threads during the run (None: leave them).
-    label: the word before the progress bar, which is drawn in notebooks and
+    label: the words before the progress bar (None: "training"), which is drawn in notebooks and
         terminals unless ATTN_COURSE_PROGRESS_BAR is 0. Empty: no bar, for many short runs.
 
     Ctrl-C, or the notebook's stop button, ends the run after the current step
@@ -132,6 +133,7 @@ def fit(
     lr_factor(0, inf, warmup=warmup, schedule=schedule)  # a misspelt schedule: now, not later
     history.stopped = "finished" if clock.is_spent() else ""
     feed = _feed(batches, history.steps)
+    label = spoken("training") if label is None else label
     mode, bar = model.training, training_bar(label, steps, seconds, done=clock.position())
     with torch_threads(threads), bar, deferred_interrupt() as interrupted:
         try:
@@ -143,7 +145,9 @@ def fit(
                 due = spent or (eval_every is not None and history.steps % eval_every == 0)
                 metrics = trainer.evaluate(evaluate) if evaluate is not None and due else None
                 bar.update(clock.position() - bar.n)
-                bar.set_postfix_str(f"loss {history.loss[-1]:.3g}", refresh=False)
+                bar.set_postfix_str(
+                    spoken(say("loss {loss:.3g}", loss=history.loss[-1])), refresh=False
+                )
                 info = StepInfo(history.steps, total, metrics, history, model)
                 asked = on_step is not None and on_step(info) is True
                 history.stopped = (

@@ -5,8 +5,19 @@ import sys
 from typing import Any
 
 from attn_course.notebook.shell import in_notebook
+from attn_course.sentences import say, spoken
 
 VARIABLE = "ATTN_COURSE_PROGRESS_BAR"
+
+# tqdm fills these in
+STEPS_DONE = (
+    "{desc} {percentage:3.0f}%|{bar}| {n:.0f} of {total:.0f} steps, {remaining} left{postfix}"
+)
+SECONDS_DONE = (
+    "{desc} {percentage:3.0f}%|{bar}| {n:.0f} of {total:.0f} CPU-seconds, {remaining} left{postfix}"
+)
+STEPS = "{label}: {total} steps"
+SECONDS = "{label}: {total} CPU-seconds"
 
 
 def training_bar(label: str, steps: int | None, seconds: float | None, *, done: float = 0.0) -> Any:
@@ -21,7 +32,6 @@ def training_bar(label: str, steps: int | None, seconds: float | None, *, done: 
     from tqdm.notebook import tqdm_notebook
 
     total = steps if steps is not None else seconds
-    unit = "steps" if steps is not None else "CPU-seconds"
     settings = {
         "desc": label,
         "total": total,
@@ -29,16 +39,15 @@ def training_bar(label: str, steps: int | None, seconds: float | None, *, done: 
         # each redrawing is three messages; a client that reads none until the cell has ended,
         # as nbval, loses some after a thousand or two
         "mininterval": 0.5,
-        "bar_format": "{desc} {percentage:3.0f}%|{bar}| {n:.0f} of {total:.0f} "
-        + unit
-        + ", {remaining} left{postfix}",
+        "bar_format": spoken(STEPS_DONE if steps is not None else SECONDS_DONE),
     }
     if not label or not _has_audience():
         return tqdm(**settings, disable=True)
     if not issubclass(tqdm, tqdm_notebook):
         return tqdm(**settings)
     bar = tqdm(**settings, display=False)
-    _display(bar.container, f"{label}: {total} {unit}")
+    budget = STEPS if steps is not None else SECONDS
+    _display(bar.container, spoken(say(budget, label=label, total=total)))
     return bar
 
 
