@@ -110,7 +110,6 @@ def read_scaffold(chapter: str, notebook: dict, solved: dict | None = None) -> S
     solutions = _solutions(solved)
     checks = {grade["grade_id"]: (cell, grade) for cell, grade in grades if grade.get("grade")}
     names = {grade["grade_id"] for _, grade in grades if grade.get("solution")}
-    optional = _optional(notebook["cells"])
     tasks: list[Task] = []
     setup: dict[str, tuple[str, ...]] = {}
     pending: list[str] = []
@@ -118,7 +117,7 @@ def read_scaffold(chapter: str, notebook: dict, solved: dict | None = None) -> S
     for cell, grade in grades:
         source = "" if cell.get("id") == "install" else "".join(cell["source"])
         if grade.get("solution"):
-            task = _task(grade["grade_id"], source, checks, optional)
+            task = _task(grade["grade_id"], source, checks)
             tasks.append(replace(task, solution=solutions.get(task.name, "")))
             setup[task.name], pending = tuple(pending), []
         elif (
@@ -138,22 +137,16 @@ def _solutions(notebook: dict | None) -> dict[str, str]:
     }
 
 
-def _optional(cells: list[dict]) -> set[str]:
-    """The exercises whose heading says that they are optional."""
-    return {
-        cell["id"].removeprefix("exercise-")
-        for cell in cells
-        if cell["cell_type"] == "markdown" and " · optional · " in "".join(cell["source"])
-    }
+def _task(name: str, stub: str, checks: dict) -> Task:
+    # late: it needs torch, which takes seconds to import
+    from attn_course.checks import get
 
-
-def _task(name: str, stub: str, checks: dict, optional: set[str]) -> Task:
     found = marks(stub)
     if not found or f"check-{name}" not in checks:
         raise ValueError(f"the answer cell of {name!r} needs its exercise line and a check cell")
     cell, grade = checks[f"check-{name}"]
     points, check = float(grade["points"]), "".join(cell["source"])
-    return Task(name, found[0].number, points, stub, check, name in optional)
+    return Task(name, found[0].number, points, stub, check, get(name).optional)
 
 
 def _without_shows(source: str, dropped: set[str]) -> str:
