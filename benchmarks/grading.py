@@ -18,12 +18,13 @@ from attn_course.grading.intake.collect import collect
 from attn_course.grading.intake.plan import make_plan
 from attn_course.grading.intake.scaffold import scaffolds
 from attn_course.grading.judging.execute import execute
-from attn_course.grading.records import Rebuilt, Settings
+from attn_course.grading.rebuilt import Rebuilt
 from attn_course.grading.sandbox.available import SandboxError, probe
 from attn_course.grading.sandbox.edition import edition
 from attn_course.grading.sandbox.kernel import Kernel
 from attn_course.grading.sandbox.processes import tree
 from attn_course.grading.sandbox.sandbox import Limits, Sandbox
+from attn_course.grading.settings import RunSettings
 from benchmarks import nbgrader
 
 CHAPTER = "01"
@@ -126,7 +127,7 @@ def _run(command: list, folder: Path) -> Cost:
 def split(submitted: Path) -> dict[str, float]:
     """Where the time of one submission goes, when what all share is there already."""
     task = make_plan(collect(submitted), scaffolds(nbgrader.ROOT)).tasks[0]
-    settings = Settings(seed=1)
+    settings = RunSettings(seed=1)
     execute(task, settings)  # the server that each is forked from, and the student edition
     whole, verdicts = _timed(lambda: execute(task, settings))
     start, kernel = _timed(lambda: _kernel(task))

@@ -10,17 +10,17 @@ import click
 from tqdm import tqdm
 
 from attn_course.course import find_chapter
-from attn_course.grading.records import Settings
-from attn_course.grading.run import Job, Progress, Result, grade
+from attn_course.grading.run import Listener, Request, Result, grade
 from attn_course.grading.sandbox.available import KINDS, SandboxError, probe
+from attn_course.grading.settings import RunSettings
 from attn_course.grading.state import StorageError
 from attn_course.grading.workers import ClusterError, Executor
 
-_DEFAULTS = Settings()
+_DEFAULTS = RunSettings()
 
 
-class Bar(Progress):
-    """Progress bars with the time left, on standard error."""
+class Bar(Listener):
+    """Listener bars with the time left, on standard error."""
 
     def __init__(self) -> None:
         self._bar: tqdm | None = None
@@ -125,10 +125,10 @@ def command(
     Brightspace name them, and nbgrader's submitted/<student>/<assignment>/. Results, feedback
     and report.html are written to the folder of --out.
     """
-    settings = Settings(
+    settings = RunSettings(
         sandbox=sandbox, timeout=timeout, total_timeout=total_timeout, memory_mb=memory
     )
-    job = Job(submissions, out, chapters, jobs, settings, seed, scheduler, regrade)
+    job = Request(submissions, out, chapters, jobs, settings, seed, scheduler, regrade)
     try:
         executor = _executor(settings, local=scheduler is None)
         result = grade(job, executor, Bar())
@@ -147,7 +147,7 @@ def command(
     _tell(result, out, sandbox)
 
 
-def _executor(settings: Settings, local: bool) -> Executor:
+def _executor(settings: RunSettings, local: bool) -> Executor:
     """What runs a notebook; the sandbox is tried at once, where it is needed on this machine."""
     # late: it needs torch, which takes seconds to import
     from attn_course.grading.judging.execute import execute
@@ -158,7 +158,7 @@ def _executor(settings: Settings, local: bool) -> Executor:
 
 
 def _tell(result: Result, out: Path, sandbox: str) -> None:
-    data = result.record.data
+    data = result.grades.data
     if sandbox == "none":
         click.echo("The answers ran WITHOUT a sandbox; every report says so.", err=True)
     click.echo(

@@ -14,15 +14,17 @@ from attn_course.grading.intake.collect import collect
 from attn_course.grading.intake.plan import Plan, make_plan
 from attn_course.grading.intake.scaffold import Scaffold, scaffolds
 from attn_course.grading.judging.complete import complete
-from attn_course.grading.records import Rebuilt, Settings, Verdict
-from attn_course.grading.reports.grades import Record, make_record
+from attn_course.grading.rebuilt import Rebuilt
+from attn_course.grading.reports.grades import Grades, make_grades
 from attn_course.grading.reports.write import write_reports
+from attn_course.grading.settings import RunSettings
 from attn_course.grading.state import State, StorageError, fingerprint
+from attn_course.grading.verdict import Verdict
 from attn_course.grading.workers import Executor, Finished
 
 
 @dataclass(frozen=True)
-class Job:
+class Request:
     """What the instructor asked for.
 
     Attributes:
@@ -40,13 +42,13 @@ class Job:
     out: Path
     chapters: tuple[str, ...] = ()
     jobs: int = 1
-    settings: Settings = field(default_factory=Settings)
+    settings: RunSettings = field(default_factory=RunSettings)
     seed: int | None = None
     scheduler: str | None = None
     regrade: bool = False
 
 
-class Progress:
+class Listener:
     """What a run tells while it goes on. This one is silent."""
 
     def begin(self, what: str, total: int, done: int = 0) -> None:
@@ -64,22 +66,22 @@ class Result:
     """What a run came to.
 
     Attributes:
-        record: everything.
+        grades: everything.
         graded: submissions that ran now.
         known: submissions whose results were kept from earlier.
         failed: submissions that the grader itself failed on; running again tries them again.
     """
 
-    record: Record
+    grades: Grades
     graded: int
     known: int
     failed: int
 
 
 def grade(
-    job: Job,
+    job: Request,
     executor: Executor,
-    progress: Progress | None = None,
+    progress: Listener | None = None,
     course: dict[str, Scaffold] | None = None,
 ) -> Result:
     """Grade what is not graded yet and write all reports to `job.out`.
@@ -93,7 +95,7 @@ def grade(
         ClusterError: if the cluster cannot be used.
         KeyboardInterrupt: on Ctrl-C; what is finished is kept.
     """
-    progress = progress or Progress()
+    progress = progress or Listener()
     course = course or scaffolds()
     unknown = sorted(set(job.chapters) - set(course))
     if unknown:
@@ -119,9 +121,9 @@ def _make_folder(out: Path) -> None:
 
 @dataclass
 class _Run:
-    job: Job
+    job: Request
     executor: Executor
-    progress: Progress
+    progress: Listener
     course: dict[str, Scaffold]
     state: State
 
@@ -138,12 +140,12 @@ class _Run:
                 self._keep(task, settings, complete(task, None, None), 0.0, verdicts)
         known = sum(map(_has_to_run, plan.tasks)) - len(runnable)
         failed = self._execute(runnable, known, settings, verdicts)
-        record = make_record(plan, verdicts, self.course, settings)
+        grades = make_grades(plan, verdicts, self.course, settings)
         try:
-            write_reports(record, self.job.out)
+            write_reports(grades, self.job.out)
         except OSError as error:
             raise StorageError(f"{self.job.out}: {error}") from error
-        return Result(record, len(runnable) - failed, known, failed)
+        return Result(grades, len(runnable) - failed, known, failed)
 
     def _plan(self) -> Plan:
         collected = collect(self.job.submissions, leave_out=self.job.out)
@@ -153,7 +155,7 @@ class _Run:
         return plan
 
     def _known(
-        self, plan: Plan, settings: Settings
+        self, plan: Plan, settings: RunSettings
     ) -> tuple[dict[tuple[str, str], list[Verdict]], list[Rebuilt]]:
         """What is recorded already, and what there is to do."""
         verdicts, todo = {}, []
@@ -170,7 +172,7 @@ class _Run:
         self,
         tasks: Sequence[Rebuilt],
         known: int,
-        settings: Settings,
+        settings: RunSettings,
         verdicts: dict[tuple[str, str], list[Verdict]],
     ) -> int:
         """Run what is to run; how many the grader itself failed on."""
@@ -192,7 +194,7 @@ class _Run:
         return failed
 
     def _workers(
-        self, tasks: Sequence[Rebuilt], settings: Settings
+        self, tasks: Sequence[Rebuilt], settings: RunSettings
     ) -> Generator[Finished, None, None]:
         if self.job.scheduler and tasks:
             return workers.on_cluster(tasks, settings, self.executor, self.job.scheduler)
@@ -201,13 +203,13 @@ class _Run:
     def _keep(
         self,
         task: Rebuilt,
-        settings: Settings,
+        settings: RunSettings,
         rows: list[Verdict],
         seconds: float,
         verdicts: dict[tuple[str, str], list[Verdict]],
     ) -> None:
         key = fingerprint(task, settings)
-        self.state.record(task.student, task.chapter, key, rows, seconds)
+        self.state.keep(task.student, task.chapter, key, rows, seconds)
         verdicts[task.student, task.chapter] = rows
 
 

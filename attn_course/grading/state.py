@@ -15,8 +15,10 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
-from attn_course.grading.records import Rebuilt, Settings, Verdict
+from attn_course.grading.rebuilt import Rebuilt
+from attn_course.grading.settings import RunSettings
 from attn_course.grading.text import clean_data
+from attn_course.grading.verdict import Verdict
 
 FILE = "state.sqlite"
 """The name of the file in the folder of the results."""
@@ -91,7 +93,7 @@ class State:
             ).fetchone()
         return [Verdict(**fields) for fields in json.loads(row[0])] if row else None
 
-    def record(
+    def keep(
         self,
         student: str,
         chapter: str,
@@ -117,7 +119,7 @@ class State:
             self._database.execute("delete from results")
 
 
-def fingerprint(rebuilt: Rebuilt, settings: Settings) -> str:
+def fingerprint(rebuilt: Rebuilt, settings: RunSettings) -> str:
     """A digest of everything that a result depends on: the code, the checks, the seed, the limits.
 
     The student's name is not in it: it is the other half of the key.

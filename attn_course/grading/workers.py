@@ -11,10 +11,12 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from attn_course.grading.records import Rebuilt, Settings, Verdict
+from attn_course.grading.rebuilt import Rebuilt
+from attn_course.grading.settings import RunSettings
 from attn_course.grading.state import package_digest
+from attn_course.grading.verdict import Verdict
 
-Executor = Callable[[Rebuilt, Settings], list[Verdict]]
+Executor = Callable[[Rebuilt, RunSettings], list[Verdict]]
 """Runs one rebuilt notebook and judges it: `attn_course.grading.judging.execute.execute`."""
 
 _PATIENCE = 15  # seconds for a scheduler to answer
@@ -35,7 +37,7 @@ class Finished:
 
 
 def locally(
-    tasks: Sequence[Rebuilt], settings: Settings, executor: Executor, jobs: int
+    tasks: Sequence[Rebuilt], settings: RunSettings, executor: Executor, jobs: int
 ) -> Generator[Finished, None, None]:
     """Each submission's result as it is done, `jobs` at a time.
 
@@ -66,7 +68,7 @@ def locally(
         closed.set()
 
 
-def attempt(task: Rebuilt, settings: Settings, executor: Executor) -> Finished:
+def attempt(task: Rebuilt, settings: RunSettings, executor: Executor) -> Finished:
     """Run one submission; a fault of the grader is recorded, and stops nothing."""
     started = time.monotonic()
     verdicts, failure = None, None
@@ -78,7 +80,7 @@ def attempt(task: Rebuilt, settings: Settings, executor: Executor) -> Finished:
 
 
 def on_cluster(
-    tasks: Sequence[Rebuilt], settings: Settings, executor: Executor, address: str
+    tasks: Sequence[Rebuilt], settings: RunSettings, executor: Executor, address: str
 ) -> Generator[Finished, None, None]:
     """Each submission's result as it is done by the workers of the Dask scheduler at `address`.
 
@@ -111,7 +113,7 @@ def on_cluster(
             client.cancel(list(futures))
 
 
-def _on_worker(task: Rebuilt, settings: Settings, executor: Executor, digest: str) -> Finished:
+def _on_worker(task: Rebuilt, settings: RunSettings, executor: Executor, digest: str) -> Finished:
     if package_digest() != digest:
         failure = "the worker has another version of attn_course, of its checks or of torch"
         return Finished(task, None, failure, 0.0)

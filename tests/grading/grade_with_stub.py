@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from attn_course.grading import state
-from attn_course.grading.run import Job, grade
+from attn_course.grading.run import Request, grade
 from attn_course.grading.state import StorageError
 from grading.notebooks import course, stub
 
@@ -29,7 +29,7 @@ def main(submissions: str, out: str, log: str, seconds: str = "0", largest: str 
         return stub(rebuilt, settings)
 
     try:
-        grade(Job(Path(submissions), Path(out), jobs=2, seed=7), executor, course=course())
+        grade(Request(Path(submissions), Path(out), jobs=2, seed=7), executor, course=course())
     except (StorageError, OSError) as error:
         print(error)
         return 3

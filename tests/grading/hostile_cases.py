@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from attn_course.checks import get
-from attn_course.grading.records import Cell, Rebuilt
+from attn_course.grading.rebuilt import Rebuilt, RebuiltCell
 
 FOLDER = Path(__file__).parent / "hostile"
 PROJECT = FOLDER.parents[2]
@@ -50,15 +50,15 @@ def read(path: Path) -> Hostile:
     contained = re.findall(r"# in a container: (\S+)", head) or [statuses]
     message = re.findall(r"# message: (.+)", head)
     own = {exercise: [part.partition("\n") for part in parts]}
-    cells = [Cell("setup", "import torch")]
+    cells = [RebuiltCell("setup", "import torch")]
     for name, honest in (HONEST | {exercise: HONEST.get(exercise, "")}).items():
         task = get(name)
         for title, _, source in own.get(name, [(f"answer {name}", "\n", honest)]):
             if title == "helper":
-                cells.append(Cell("helper", source))
+                cells.append(RebuiltCell("helper", source))
             else:
-                cells.append(Cell("answer", source, name, task.number, task.points))
-        cells.append(Cell("check", "", name, task.number, task.points))
+                cells.append(RebuiltCell("answer", source, name, task.number, task.points))
+        cells.append(RebuiltCell("check", "", name, task.number, task.points))
     rebuilt = Rebuilt(path.stem, CHAPTER, tuple(cells))
     return Hostile(
         rebuilt,

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from attn_course.course import find_chapter
 from attn_course.grading.intake.scaffold import Scaffold, scaffolds
-from attn_course.grading.records import Rebuilt, Settings, Verdict
+from attn_course.grading.rebuilt import Rebuilt
+from attn_course.grading.settings import RunSettings
+from attn_course.grading.verdict import Verdict
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTENTION = "scaled_dot_product_attention"
@@ -162,7 +164,7 @@ FORMS = {
 }
 
 
-def stub(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
+def stub(rebuilt: Rebuilt, settings: RunSettings) -> list[Verdict]:
     """Stands in for the kernel: an answer is right if it does not say `wrong`."""
     answers = {cell.exercise: cell.source for cell in rebuilt.cells if cell.kind == "answer"}
     verdicts = []

@@ -5,11 +5,11 @@ import pytest
 from attn_course.grading.intake.notebook import read_notebook
 from attn_course.grading.intake.rebuild import rebuild
 from attn_course.grading.judging.execute import execute
-from attn_course.grading.records import Settings
+from attn_course.grading.settings import RunSettings
 from tests.grading.notebooks import answer_cell, course, encoded, notebook, set_answer, solved
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
-SETTINGS = Settings(timeout=60, total_timeout=300, seed=2)
+SETTINGS = RunSettings(timeout=60, total_timeout=300, seed=2)
 
 
 def changed(chapter, **answers):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from attn_course.grading import state, workers
-from attn_course.grading.run import Job, Progress, grade
+from attn_course.grading.run import Listener, Request, grade
 from attn_course.grading.workers import ClusterError
 from grading.notebooks import course, encoded, solved, stub
 
@@ -90,7 +90,7 @@ def cluster(
         yield address, pair
 
 
-class KillHalfway(Progress):
+class KillHalfway(Listener):
     """Kills a process when half of the submissions are done."""
 
     def __init__(self, victim: subprocess.Popen[bytes], half: int) -> None:
@@ -110,10 +110,10 @@ class KillHalfway(Progress):
 def test_a_cluster_that_loses_a_worker_gives_the_same_results(submissions, tmp_path, monkeypatch):
     monkeypatch.setattr(state, "package_digest", settled)
     monkeypatch.setattr(workers, "package_digest", settled)
-    grade(Job(submissions, tmp_path / "here", seed=3), stub, course=course())
+    grade(Request(submissions, tmp_path / "here", seed=3), stub, course=course())
     log = tmp_path / "log"
     with cluster(log) as (address, pair):
-        job = Job(submissions, tmp_path / "there", seed=3, scheduler=address)
+        job = Request(submissions, tmp_path / "there", seed=3, scheduler=address)
         result = grade(job, slow_stub, KillHalfway(pair[0], STUDENTS // 2), course())
     assert (result.graded, result.failed) == (STUDENTS, 0)
     here, there = (tmp_path / name / "grades.csv" for name in ("here", "there"))
@@ -128,23 +128,23 @@ def test_a_worker_with_another_package_is_not_trusted(submissions, tmp_path, mon
     with cluster(tmp_path / "log") as (address, _):
         monkeypatch.setattr(workers, "package_digest", lambda: "mine")
         monkeypatch.setattr(state, "package_digest", lambda: "mine")
-        job = Job(submissions, tmp_path / "out", seed=3, scheduler=address)
+        job = Request(submissions, tmp_path / "out", seed=3, scheduler=address)
         result = grade(job, stub, course=course())
     assert result.failed == STUDENTS
-    human = result.record.verdicts[0].detail["human"]
+    human = result.grades.verdicts[0].detail["human"]
     assert "the worker has another version of attn_course" in human[0]
 
 
 @pytest.mark.filterwarnings("default")
 def test_no_scheduler_is_said_at_once(submissions, tmp_path, monkeypatch):
     monkeypatch.setattr(workers, "_PATIENCE", 1)
-    job = Job(submissions, tmp_path / "out", scheduler="tcp://127.0.0.1:1")
+    job = Request(submissions, tmp_path / "out", scheduler="tcp://127.0.0.1:1")
     with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:1"):
         grade(job, stub, course=course())
 
 
 def test_without_dask_the_remedy_is_said(submissions, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    job = Job(submissions, tmp_path / "out", scheduler="tcp://127.0.0.1:1")
+    job = Request(submissions, tmp_path / "out", scheduler="tcp://127.0.0.1:1")
     with pytest.raises(ClusterError, match=r"pip install -e '\.\[cluster\]'"):
         grade(job, stub, course=course())

@@ -9,9 +9,10 @@ import pytest
 
 from attn_course.grading import command
 from attn_course.grading.judging.execute import execute
-from attn_course.grading.records import STATUSES, Settings
-from attn_course.grading.run import Job, grade
+from attn_course.grading.run import Request, grade
 from attn_course.grading.sandbox import available
+from attn_course.grading.settings import RunSettings
+from attn_course.grading.verdict import STATUSES
 from grading.notebooks import ROOT
 
 EXAMPLES = ROOT / "examples"
@@ -29,7 +30,7 @@ def graded(submissions: Path, out: Path) -> list[dict[str, str]]:
         available.probe("bubblewrap")
     except available.SandboxError as error:
         pytest.skip(str(error))
-    grade(Job(submissions, out, jobs=2, settings=Settings(), seed=SEED), execute)
+    grade(Request(submissions, out, jobs=2, settings=RunSettings(), seed=SEED), execute)
     return rows(out / "grades.csv")
 
 

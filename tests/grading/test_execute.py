@@ -16,12 +16,13 @@ from attn_course.checks import get
 from attn_course.grading.judging import execute as execution
 from attn_course.grading.judging.assess import seed_for
 from attn_course.grading.judging.execute import execute
-from attn_course.grading.records import Cell, Problem, Rebuilt, Settings
+from attn_course.grading.rebuilt import Problem, Rebuilt, RebuiltCell
 from attn_course.grading.sandbox.processes import tree
+from attn_course.grading.settings import RunSettings
 from attn_course.grading.workers import attempt
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
-SETTINGS = Settings(timeout=30, total_timeout=200, memory_mb=2048, seed=3)
+SETTINGS = RunSettings(timeout=30, total_timeout=200, memory_mb=2048, seed=3)
 
 RIGHT = {
     "rnn_step": "def rnn_step(x, h, W_x, W_h, b):\n    return torch.tanh(x @ W_x + h @ W_h + b)",
@@ -46,12 +47,12 @@ def gradient_by_distance(run, inputs):
 
 def notebook(chapter, answers, *, helpers=(), problems=None, setup="import torch"):
     """A chapter with these answers, in order, by name."""
-    cells = [Cell("setup", setup), *(Cell("helper", source) for source in helpers)]
+    cells = [RebuiltCell("setup", setup), *(RebuiltCell("helper", source) for source in helpers)]
     for name, source in answers.items():
         task = get(name)
         if source is not None:
-            cells.append(Cell("answer", source, name, task.number, task.points))
-        cells.append(Cell("check", "", name, task.number, task.points))
+            cells.append(RebuiltCell("answer", source, name, task.number, task.points))
+        cells.append(RebuiltCell("check", "", name, task.number, task.points))
     return Rebuilt("anna", chapter, tuple(cells), (), problems or {})
 
 
@@ -121,7 +122,7 @@ def test_what_breaks_costs_its_own_exercise_only():
 
 
 def test_a_loop_ends_at_its_limit():
-    settings = Settings(timeout=20, total_timeout=200, seed=1)
+    settings = RunSettings(timeout=20, total_timeout=200, seed=1)
     started = time.monotonic()
     loop = {"dot_products": "while True: pass", "cross_entropy": HONEST_LOSS}
     made = verdicts("00", loop, settings=settings)
@@ -137,7 +138,7 @@ def cross_entropy(logits, targets):
 
 
 def test_the_whole_notebook_has_a_limit_too():
-    settings = Settings(timeout=60, total_timeout=6, seed=1)
+    settings = RunSettings(timeout=60, total_timeout=6, seed=1)
     loop = {"dot_products": "while True: pass", "cross_entropy": HONEST_LOSS}
     made = verdicts("00", loop, settings=settings)
     assert {v.status for v in made.values()} == {"timeout"}
@@ -175,7 +176,7 @@ def test_what_is_no_answer_is_told():
 def test_the_seed_reproduces_a_verdict_and_another_draws_other_inputs():
     wrong = {"dot_products": "def dot_products(a, b):\n    return a @ b.T + 1"}
     messages = [
-        verdicts("00", wrong, settings=Settings(seed=seed, timeout=30))["dot_products"].message
+        verdicts("00", wrong, settings=RunSettings(seed=seed, timeout=30))["dot_products"].message
         for seed in (5, 5, 6)
     ]
     assert messages[0] == messages[1] != messages[2]
@@ -193,11 +194,11 @@ def test_an_error_of_the_grader_is_not_the_student_s(monkeypatch):
 
 
 def test_no_sandbox_can_be_asked_for_by_name():
-    settings = Settings(sandbox="none", timeout=30, seed=1)
+    settings = RunSettings(sandbox="none", timeout=30, seed=1)
     answer = {"dot_products": "def dot_products(a, b):\n    return a @ b.T"}
     assert verdicts("00", answer, settings=settings)["dot_products"].status == "ok"
     with pytest.raises(ValueError, match="none of"):
-        execution.probe(Settings(sandbox="thick air"))
+        execution.probe(RunSettings(sandbox="thick air"))
 
 
 @pytest.mark.slow
@@ -231,7 +232,7 @@ def test_nothing_is_left_running_when_the_grader_is_killed():
         "from tests.grading.test_execute import *\n"
         "if __name__ == '__main__':\n"
         "    verdicts('00', {'dot_products': 'import time; open(\"/tmp/marked\", \"w\"); "
-        "time.sleep(987)'}, settings=Settings(timeout=900, total_timeout=900))\n"
+        "time.sleep(987)'}, settings=RunSettings(timeout=900, total_timeout=900))\n"
     )
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     grader = subprocess.Popen([sys.executable, "-c", code], env=environment)

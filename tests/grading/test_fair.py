@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from attn_course.grading.judging.execute import execute
-from attn_course.grading.records import Settings
-from attn_course.grading.run import Job, grade
+from attn_course.grading.run import Request, grade
+from attn_course.grading.settings import RunSettings
 from tests.grading.notebooks import FORMS, course, encoded, solved
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
@@ -27,7 +27,10 @@ def hand_in(folder: Path) -> None:
 @pytest.mark.slow
 def test_a_class_of_solved_notebooks_gets_full_marks(tmp_path):
     hand_in(tmp_path / "class")
-    grade(Job(tmp_path / "class", tmp_path / "out", jobs=2, settings=Settings(), seed=4), execute)
+    grade(
+        Request(tmp_path / "class", tmp_path / "out", jobs=2, settings=RunSettings(), seed=4),
+        execute,
+    )
     with open(tmp_path / "out" / "grades.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     exercises = sum(len(scaffold.tasks) for scaffold in course().values())

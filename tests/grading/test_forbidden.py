@@ -6,7 +6,7 @@ from attn_course.checks import exercises, get
 from attn_course.grading.intake.notebook import read_notebook
 from attn_course.grading.intake.rebuild import rebuild
 from attn_course.grading.judging import forbidden
-from attn_course.grading.judging.so_far import Progress, Ran
+from attn_course.grading.judging.so_far import Ran, SoFar
 from attn_course.grading.student_code import imports
 from tests.grading.notebooks import FORMS, course, encoded, solved
 
@@ -126,7 +126,7 @@ GIVEN = "from attn_course.blocks import DecoderBlock, LayerNorm"
 
 @pytest.mark.parametrize("line", [GIVEN, "from attn_course.blocks import (\n    DecoderBlock,\n)"])
 def test_a_line_that_the_course_s_own_cell_has_is_nobody_s_fault(line):
-    done = Progress(given=imports(GIVEN))
+    done = SoFar(given=imports(GIVEN))
     done.helpers.append(f"{line}\ndef norm(x):\n    return x")
     answer = "class DecoderBlock:\n    forward = norm"
     assert done.forbidden_use("DecoderBlock", answer) is None
@@ -141,7 +141,7 @@ def test_no_solution_in_any_form_is_taken_for_a_forbidden_one(form):
         nb = read_notebook(encoded(FORMS[form](solved(chapter))))
         rebuilt = rebuild("anna", nb, scaffold)
         setup = (cell.source for cell in rebuilt.cells if cell.kind == "setup")
-        done = Progress(given=frozenset().union(*map(imports, setup)))
+        done = SoFar(given=frozenset().union(*map(imports, setup)))
         for cell in rebuilt.cells:
             if cell.kind == "answer":
                 done.ran[cell.exercise] = Ran(cell.source)

@@ -3,11 +3,11 @@
 import pytest
 
 from attn_course.grading.judging.execute import execute
-from attn_course.grading.records import Settings
 from attn_course.grading.sandbox.available import CONTAINERS, SandboxError, probe
+from attn_course.grading.settings import RunSettings
 from tests.grading.hostile_cases import CASES, read
 
-SETTINGS = Settings(timeout=60, total_timeout=400, memory_mb=2048, seed=11)
+SETTINGS = RunSettings(timeout=60, total_timeout=400, memory_mb=2048, seed=11)
 REPRESENTATIVE = (
     *("always_equal", "patched_torch", "patched_json", "ast_transformer", "forged_gradients"),
     *("fake_messages", "exit_in_call", "reads_solution", "environment", "memory_of_many"),

@@ -222,7 +222,7 @@ def test_too_large_files_are_refused(tmp_path, monkeypatch):
 
 def test_archive_bombs_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(archives, "LARGEST_FILE", 10_000)
-    monkeypatch.setattr(archives.Limits, "of_student", lambda: archives.Limits(20_000, 5))
+    monkeypatch.setattr(archives.Allowance, "of_student", lambda: archives.Allowance(20_000, 5))
     put(tmp_path, "a.zip", content=zipped({"a.ipynb": b"0" * 10_000_000}))
     put(tmp_path, "b/x.zip", content=zipped({f"{k}.ipynb": b"0" * 9_000 for k in range(3)}))
     put(tmp_path, "c/x.zip", content=zipped({f"{k}.ipynb": b"0" for k in range(6)}))
@@ -244,7 +244,7 @@ def test_archives_in_archives_end_somewhere(tmp_path):
 
 
 def test_archives_in_a_student_s_archive_share_its_limits(tmp_path, monkeypatch):
-    monkeypatch.setattr(archives.Limits, "of_student", lambda: archives.Limits(20_000, 9))
+    monkeypatch.setattr(archives.Allowance, "of_student", lambda: archives.Allowance(20_000, 9))
     inner = zipped({f"{k}.ipynb": NOTEBOOK for k in range(3)})
     put(tmp_path, "ann/hw.zip", content=zipped({f"{k}.zip": inner for k in range(3)}))
     put(tmp_path, "bob/hw.zip", content=inner)

@@ -9,7 +9,7 @@ from attn_course.grading.intake.answers import recognise
 from attn_course.grading.intake.notebook import read_notebook
 from attn_course.grading.intake.rebuild import rebuild
 from attn_course.grading.intake.scaffold import read_scaffold
-from attn_course.grading.records import Rebuilt
+from attn_course.grading.rebuilt import Rebuilt
 from attn_course.grading.student_code import defines
 from grading.notebooks import (
     ATTENTION,

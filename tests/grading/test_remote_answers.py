@@ -48,7 +48,7 @@ def test_a_part_under_two_names_is_one_part_at_the_other_end():
 def judged(name, answer):
     trusted = Peer(lambda text: kernel.serve_one(text), "t", form=get(name).wire)
     kernel = Peer(lambda text: trusted.serve_one(text), "k", lambda _: answer)
-    return assess.find(name, 10.0, trusted, 1, 60)
+    return assess.assess(name, 10.0, trusted, 1, 60)
 
 
 def test_by_turns_yes_and_no_is_no_test_and_a_weak_test_is_half_of_one():

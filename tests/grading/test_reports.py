@@ -12,13 +12,15 @@ import pytest
 from attn_course.checks import examine, get
 from attn_course.grading.intake.names import Sender
 from attn_course.grading.intake.plan import File, Plan
-from attn_course.grading.records import STATUSES, Cell, Rebuilt, Settings, Verdict
+from attn_course.grading.rebuilt import Rebuilt, RebuiltCell
 from attn_course.grading.reports import csvs, pages, review
 from attn_course.grading.reports.feedback import told
-from attn_course.grading.reports.grades import Record, make_record
+from attn_course.grading.reports.grades import Grades, make_grades
 from attn_course.grading.reports.gradescope import results_json
 from attn_course.grading.reports.write import write_reports
+from attn_course.grading.settings import RunSettings
 from attn_course.grading.text import clean, slug
+from attn_course.grading.verdict import STATUSES, Verdict
 from grading.notebooks import course
 
 HTML = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
@@ -32,17 +34,17 @@ def verdict(student: str, k: int = 0, status: str = "ok", **fields) -> Verdict:
     return Verdict(student, "03", task.name, max_points=task.points, status=status, **given)
 
 
-def record(*rows: Verdict, sandbox: str = "bubblewrap", senders: dict | None = None) -> Record:
+def grades(*rows: Verdict, sandbox: str = "bubblewrap", senders: dict | None = None) -> Grades:
     students = sorted({row.student for row in rows})
     by_student = {student: [r for r in rows if r.student == student] for student in students}
     tasks = [
-        Rebuilt(s, "03", tuple(Cell("check", "", r.exercise) for r in by_student[s]))
+        Rebuilt(s, "03", tuple(RebuiltCell("check", "", r.exercise) for r in by_student[s]))
         for s in students
     ]
     known = {s: Sender(s) for s in students} | (senders or {})
     plan = Plan(tuple(tasks), (File("ann/a.ipynb", "ann", "graded"),), known, ("03",))
     verdicts = {(s, "03"): found for s, found in by_student.items()}
-    return make_record(plan, verdicts, course(), Settings(sandbox=sandbox, seed=4))
+    return make_grades(plan, verdicts, course(), RunSettings(sandbox=sandbox, seed=4))
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -80,7 +82,7 @@ def assert_harmless(page: str) -> Tags:
 
 def test_grades_csv_has_a_row_for_every_verdict():
     table = csvs.grades_csv(
-        record(verdict("ann"), verdict("ann", 1, "wrong", points=1.25, mistake="no-scale"))
+        grades(verdict("ann"), verdict("ann", 1, "wrong", points=1.25, mistake="no-scale"))
     )
     assert rows_of(table) == [
         {"student": "ann", "chapter": "03", "exercise": "attention_entropy", "points": "2",
@@ -94,7 +96,7 @@ def test_grades_csv_has_a_row_for_every_verdict():
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", "  =", "＝", "|", "%"])
 def test_no_cell_is_taken_for_a_formula(start):
     nasty = f"{start}cmd|' /C calc'!A0"
-    table = record(verdict(nasty, status="wrong", mistake=nasty, message=nasty))
+    table = grades(verdict(nasty, status="wrong", mistake=nasty, message=nasty))
     for text in (csvs.grades_csv(table), csvs.summary_csv(table), csvs.canvas_csv(table)):
         for cells in list(csv.reader(io.StringIO(text)))[1:]:
             for cell in cells:
@@ -105,7 +107,7 @@ def test_no_cell_is_taken_for_a_formula(start):
 
 def test_separators_line_ends_and_quotes_stay_inside_their_cell():
     nasty = 'a";=1,\n=2;"b'
-    text = csvs.grades_csv(record(verdict("ann", status="wrong", message=nasty)))
+    text = csvs.grades_csv(grades(verdict("ann", status="wrong", message=nasty)))
     (row,) = rows_of(text)
     assert row["message"] == nasty
     assert all(re.match(r'".*"|.*=2', line) for line in text.splitlines())
@@ -113,7 +115,7 @@ def test_separators_line_ends_and_quotes_stay_inside_their_cell():
 
 def test_summary_csv_adds_up_and_leaves_optional_exercises_out_of_what_is_reachable():
     table = rows_of(
-        csvs.summary_csv(record(*[verdict("ann", k) for k in range(5)], verdict("bob")))
+        csvs.summary_csv(grades(*[verdict("ann", k) for k in range(5)], verdict("bob")))
     )
     assert table == [
         {"student": "ann", "chapter_03": "17", "points": "17", "max_points": "15"},
@@ -123,7 +125,7 @@ def test_summary_csv_adds_up_and_leaves_optional_exercises_out_of_what_is_reacha
 
 def test_canvas_finds_students_by_its_own_number():
     senders = {"doe 12": Sender("doe 12", "canvas", "12")}
-    rows = rows_of(csvs.canvas_csv(record(verdict("doe 12"), verdict("bob"), senders=senders)))
+    rows = rows_of(csvs.canvas_csv(grades(verdict("doe 12"), verdict("bob"), senders=senders)))
     title = "03 Scaled dot-product attention"
     assert [(r["Student"].strip(), r["ID"], r["SIS Login ID"], r[title]) for r in rows] == [
         ("Points Possible", "", "", "15"),
@@ -135,7 +137,7 @@ def test_canvas_finds_students_by_its_own_number():
 def test_moodle_finds_participants_by_number():
     senders = {"Jane Doe 77": Sender("Jane Doe 77", "moodle", "77")}
     (row,) = rows_of(
-        csvs.moodle_csv(record(verdict("Jane Doe 77"), verdict("bob"), senders=senders), "03")
+        csvs.moodle_csv(grades(verdict("Jane Doe 77"), verdict("bob"), senders=senders), "03")
     )
     assert row["Identifier"] == "Participant 77"
     assert row["Full name"] == "Jane Doe"
@@ -146,7 +148,7 @@ def test_moodle_finds_participants_by_number():
 
 def test_what_is_the_same_for_several_exercises_is_told_once():
     rows = [verdict("ann", number, "wrong", mistake=None) for number in (0, 1)]
-    page = pages.report_page(record(*rows, verdict("bob", 0, "killed")))
+    page = pages.report_page(grades(*rows, verdict("bob", 0, "killed")))
     assert page.count("no known mistake explains it") == 1
     names = [row.exercise for row in rows]
     assert ", ".join(names) in Tags(page).text
@@ -156,11 +158,11 @@ def test_what_is_the_same_for_several_exercises_is_told_once():
 def test_the_line_is_not_told_twice():
     row = verdict("ann", status="forbidden", message="It uses `F.x` at `F.x(q)`.")
     row.detail["line"] = "F.x(q)"
-    assert Tags(pages.feedback_page(record(row), "ann", "03")).text.count("F.x(q)") == 1
+    assert Tags(pages.feedback_page(grades(row), "ann", "03")).text.count("F.x(q)") == 1
 
 
 def test_gradescope_s_results(tmp_path):
-    write_reports(record(verdict("ann"), verdict("ann", 4), verdict("bob")), tmp_path)
+    write_reports(grades(verdict("ann"), verdict("ann", 4), verdict("bob")), tmp_path)
     results = json.loads((tmp_path / "gradescope" / "ann" / "results.json").read_text())
     assert results["score"] == 4
     first, optional = results["tests"]
@@ -173,7 +175,7 @@ def test_gradescope_s_results(tmp_path):
 def test_the_feedback_page_says_what_happened(status):
     row = verdict("ann", 1, status, message="Look at the factor.", mistake="no-scale")
     row.detail.update(hint="Divide by something.", stages=[["scale", False], ["mask", True]])
-    tags = assert_harmless(pages.feedback_page(record(row), "ann", "03"))
+    tags = assert_harmless(pages.feedback_page(grades(row), "ann", "03"))
     if status == "ok":
         assert "✗" not in tags.text
         return
@@ -188,7 +190,7 @@ def test_the_feedback_page_says_what_happened(status):
 def test_everything_of_a_student_s_is_escaped():
     detail = {"code": HTML, "hint": HTML, "line": f"call({HTML})", "output": HTML, "notes": [HTML],
               "stages": [[HTML, False]], "human": [HTML]}  # fmt: skip
-    nasty = record(
+    nasty = grades(
         verdict(HTML, status="wrong", mistake=HTML, message=HTML, detail=detail),
         verdict("twin", status="wrong", mistake=HTML, message=HTML, detail=detail),
     )
@@ -200,21 +202,21 @@ def test_everything_of_a_student_s_is_escaped():
 
 def test_a_student_s_page_has_nothing_of_another_s():
     secret = verdict("bob", 1, "wrong", message="bobs message", detail={"code": "bobs code"})
-    page = pages.feedback_page(record(verdict("ann"), secret), "ann", "03")
+    page = pages.feedback_page(grades(verdict("ann"), secret), "ann", "03")
     assert "bob" not in page
 
 
 def test_the_reports_say_that_there_was_no_sandbox():
-    loose = record(verdict("ann"), sandbox="none")
+    loose = grades(verdict("ann"), sandbox="none")
     assert "without a sandbox" in Tags(pages.report_page(loose)).text
     assert "without a sandbox" in Tags(pages.feedback_page(loose, "ann", "03")).text
-    assert "without a sandbox" not in Tags(pages.report_page(record(verdict("ann")))).text
+    assert "without a sandbox" not in Tags(pages.report_page(grades(verdict("ann")))).text
 
 
 def test_the_report_counts_the_commonest_mistakes():
     rows = [verdict(f"s{k}", 1, "wrong", mistake="no-scale", message="A") for k in range(3)]
     rows += [verdict("t", 1, "wrong", mistake="wrong-axis", message="B"), verdict("u", 1)]
-    figures = next(f for f in review.exercise_figures(record(*rows)) if f.number == "3.2")
+    figures = next(f for f in review.exercise_figures(grades(*rows)) if f.number == "3.2")
     assert figures.mistakes == [("no-scale", 3, "A"), ("wrong-axis", 1, "B")]
     assert figures.counts == {"ok": 1, "wrong": 4}
     assert figures.mean == 4 / 5
@@ -225,7 +227,7 @@ def test_the_distribution_counts_those_who_answered():
         verdict("b"),
         verdict("c", status="missing", detail={}),
     ]
-    figures = review.chapter_figures(record(*rows), "03")
+    figures = review.chapter_figures(grades(*rows), "03")
     assert figures.bins == [0, 1, 0, 0, 0, 0, 0, 0, 0, 1]
     assert (figures.handed_in, figures.mean, figures.median) == (2, 8.5, 8.5)
 
@@ -255,7 +257,7 @@ def test_answers_that_are_the_same_up_to_names_are_grouped():
     ],
 )
 def test_what_needs_a_human(row, why):
-    found = review.cases(record(row, *[verdict(f"s{k}") for k in range(3)]))
+    found = review.concerns(grades(row, *[verdict(f"s{k}") for k in range(3)]))
     if why is None:
         assert found == []
     else:
@@ -265,30 +267,30 @@ def test_what_needs_a_human(row, why):
 
 
 def test_a_broken_file_beside_a_graded_one_needs_a_human():
-    table = record(verdict("ann"))
+    table = grades(verdict("ann"))
     table.data["files"].append(
         {"path": "ann/b.ipynb", "student": "ann", "fate": "corrupt", "reason": "empty"}
     )
-    (case,) = review.cases(table)
+    (case,) = review.concerns(table)
     assert (case.student, case.reasons) == ("ann", ("ann/b.ipynb: corrupt, empty",))
 
 
 def test_code_is_shown_as_code_and_nothing_else_becomes_markup():
     row = verdict("ann", status="wrong", message="`a <b>` is <i>wrong</i>", mistake="m")
-    page = pages.feedback_page(record(row), "ann", "03")
+    page = pages.feedback_page(grades(row), "ann", "03")
     assert "<code>a &lt;b&gt;</code> is &lt;i&gt;" in page
 
 
 def test_a_chapter_that_hardly_anybody_handed_in_is_asked_about():
     rows = [verdict(f"s{k:02d}", status="missing", detail={}) for k in range(19)]
-    (case,) = review.cases(record(*rows, verdict("zoe")))
+    (case,) = review.concerns(grades(*rows, verdict("zoe")))
     assert "only 1 of 20 handed this chapter in" in case.reasons[0]
 
 
 def test_reports_of_students_who_are_gone_go_too(tmp_path):
-    write_reports(record(verdict("ann"), verdict("bob")), tmp_path)
+    write_reports(grades(verdict("ann"), verdict("bob")), tmp_path)
     (tmp_path / "feedback" / "mine.txt").write_text("kept")
-    write_reports(record(verdict("ann")), tmp_path)
+    write_reports(grades(verdict("ann")), tmp_path)
     assert [path.name for path in (tmp_path / "feedback").iterdir() if path.is_dir()] == ["ann"]
     assert [path.name for path in (tmp_path / "gradescope").iterdir()] == ["ann"]
     assert (tmp_path / "feedback" / "mine.txt").exists()
@@ -299,7 +301,7 @@ def test_reports_of_students_who_are_gone_go_too(tmp_path):
     ["../../etc", "/etc/passwd", "..", ".", "", "con", "a/b", "a\\b", "\0", "\ud800", "x" * 400],
 )
 def test_no_name_leads_out_of_the_results(tmp_path, name):
-    write_reports(record(verdict(name)), tmp_path / "out")
+    write_reports(grades(verdict(name)), tmp_path / "out")
     (page,) = (tmp_path / "out").glob("feedback/*/03.html")
     assert page.parent.parent == tmp_path / "out" / "feedback"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
@@ -319,7 +321,7 @@ def test_texts_are_cleaned_of_what_cannot_be_written_or_misleads():
 
 def test_what_an_executor_hands_over_can_always_be_written(tmp_path):
     detail = {"code": "\ud800", "output": "\x1b[31m\x00" * 9, 3: ("a", float("nan"))}
-    write_reports(record(verdict("ann", status="wrong", message="\ud800", detail=detail)), tmp_path)
+    write_reports(grades(verdict("ann", status="wrong", message="\ud800", detail=detail)), tmp_path)
     assert "\x1b" not in (tmp_path / "feedback" / "ann" / "03.html").read_text()
 
 
@@ -341,7 +343,7 @@ def test_what_an_executor_hands_over_can_always_be_written(tmp_path):
 )
 def test_a_student_is_not_told_the_hidden_inputs(message, expected):
     row = verdict("ann", status="wrong", message=message, detail={"output": "hidden 0.123"})
-    table = record(row)
+    table = grades(row)
     page = Tags(pages.feedback_page(table, "ann", "03")).text
     (test,) = json.loads(results_json(table, "ann"))["tests"]
     assert expected.replace("`", "") in page

@@ -11,10 +11,11 @@ import pytest
 from attn_course.grading import state
 from attn_course.grading.intake.collect import collect
 from attn_course.grading.intake.plan import make_plan
-from attn_course.grading.records import Settings, Verdict
 from attn_course.grading.reports import write
-from attn_course.grading.run import Job, Result, grade
+from attn_course.grading.run import Request, Result, grade
+from attn_course.grading.settings import RunSettings
 from attn_course.grading.state import FILE, State, StorageError
+from attn_course.grading.verdict import Verdict
 from grading.notebooks import ATTENTION, course, encoded, set_answer, solved, stub
 
 WRONG = f"# Exercise 3.2: {ATTENTION}\ndef {ATTENTION}(q, k, v, mask=None):\n    return 'wrong'"
@@ -52,7 +53,7 @@ class Runs:
             self.ran.append(rebuilt.student)
             return stub(rebuilt, settings)
 
-        result = grade(Job(**{**self.job, **job}), executor, course=course())
+        result = grade(Request(**{**self.job, **job}), executor, course=course())
         self.ran.sort()
         return result
 
@@ -69,7 +70,7 @@ def test_an_unchanged_submission_is_not_graded_again(run):
     second = run()
     assert run.ran == []
     assert (second.graded, second.known) == (0, 2)
-    assert second.record == first.record
+    assert second.grades == first.grades
 
 
 def test_a_changed_submission_is_graded_again_and_only_that(run, submissions):
@@ -77,7 +78,7 @@ def test_a_changed_submission_is_graded_again_and_only_that(run, submissions):
     hand_in(submissions / "bob" / "b.ipynb", solved("03"))
     result = run()
     assert run.ran == ["bob"]
-    assert result.record.points("bob", "03") == result.record.points("ann", "03")
+    assert result.grades.points("bob", "03") == result.grades.points("ann", "03")
 
 
 def test_new_outputs_and_ids_are_no_change(run, submissions):
@@ -116,25 +117,25 @@ def test_the_digest_of_the_package_is_that_of_what_has_a_say(monkeypatch, tmp_pa
 
 
 def test_the_seed_is_drawn_once_and_kept(run, tmp_path):
-    seed = run().record.data["seed"]
-    assert run().record.data["seed"] == seed
+    seed = run().grades.data["seed"]
+    assert run().grades.data["seed"] == seed
     assert run.ran == []
     other = Runs(run.job["submissions"], tmp_path / "other")
-    assert other().record.data["seed"] != seed
+    assert other().grades.data["seed"] != seed
 
 
 def test_another_seed_grades_again_and_reaches_the_executor(run):
     run(seed=5)
     result = run(seed=6)
     assert run.ran == ["ann", "bob"]
-    assert "seen with seed 6" in result.record.verdicts[0].message
+    assert "seen with seed 6" in result.grades.verdicts[0].message
     run()
     assert run.ran == []
 
 
 def test_other_limits_grade_again(run):
     run()
-    run(settings=Settings(timeout=1))
+    run(settings=RunSettings(timeout=1))
     assert run.ran == ["ann", "bob"]
 
 
@@ -150,9 +151,9 @@ def test_a_fault_of_the_grader_costs_one_submission_and_is_tried_again(run, subm
             raise SystemExit("out of order")
         return stub(rebuilt, settings)
 
-    result = grade(Job(**run.job), executor, course=course())
+    result = grade(Request(**run.job), executor, course=course())
     assert (result.graded, result.failed) == (1, 1)
-    ann = [v for v in result.record.verdicts if v.student == "ann"]
+    ann = [v for v in result.grades.verdicts if v.student == "ann"]
     assert {(v.status, v.points) for v in ann} == {("error", 0.0)}
     assert "out of order" in ann[0].detail["human"][0]
     again = run()
@@ -175,20 +176,20 @@ def test_what_an_executor_says_is_held_to_the_submission(run):
     nb = solved("03")
     stubbed = course()["03"].by_name["softmax_jacobian"].stub
     hand_in(run.job["submissions"] / "ann" / "a.ipynb", set_answer(nb, "softmax_jacobian", stubbed))
-    record = grade(Job(**run.job), executor, course=course()).record
-    rows = {v.exercise: v for v in record.by_submission["ann", "03"]}
+    grades = grade(Request(**run.job), executor, course=course()).grades
+    rows = {v.exercise: v for v in grades.by_submission["ann", "03"]}
     assert list(rows) == [task.name for task in course()["03"].tasks]
     assert rows["softmax_jacobian"].status == "missing"
     assert rows["softmax_jacobian"].points == 0
     assert rows[ATTENTION].status == "error"
-    assert {v.student for v in record.verdicts} == {"ann", "bob"}
+    assert {v.student for v in grades.verdicts} == {"ann", "bob"}
 
 
 def test_a_submission_without_answers_is_not_run(run, submissions):
     (submissions / "zoe").mkdir()
     result = run()
     assert run.ran == ["ann", "bob"]
-    rows = result.record.by_submission["zoe", "03"]
+    rows = result.grades.by_submission["zoe", "03"]
     assert {row.status for row in rows} == {"missing"}
     assert len(rows) == 5
 
@@ -201,7 +202,7 @@ def test_two_runs_in_one_folder_are_refused(run, tmp_path):
         go_on.wait(30)
         return stub(rebuilt, settings)
 
-    thread = threading.Thread(target=grade, args=(Job(**run.job), executor, None, course()))
+    thread = threading.Thread(target=grade, args=(Request(**run.job), executor, None, course()))
     thread.start()
     try:
         assert started.wait(30)
@@ -233,9 +234,9 @@ def test_a_state_of_another_version_is_refused(run, monkeypatch):
 
 def test_results_of_a_student_are_kept_all_or_none(tmp_path):
     with State(tmp_path) as kept:
-        kept.record("ann", "03", "f", [Verdict("ann", "03", "a", 1, 2, "ok")], 0.1)
+        kept.keep("ann", "03", "f", [Verdict("ann", "03", "a", 1, 2, "ok")], 0.1)
         with pytest.raises(TypeError):
-            kept.record(
+            kept.keep(
                 "ann", "03", "g", [Verdict("ann", "03", "a", 1, 2, "ok", detail={"x": {1}})], 0
             )
         assert kept.find("ann", "03", "f") == [Verdict("ann", "03", "a", 1, 2, "ok")]
@@ -338,8 +339,8 @@ def test_a_class_without_any_chapter_still_gets_rows(tmp_path):
     (tmp_path / "ann").mkdir()
     (tmp_path / "ann" / "x.ipynb").write_bytes(b"")
     hand_in(tmp_path / "bob" / "y.ipynb", {"cells": []})
-    result = grade(Job(tmp_path, tmp_path.with_name("out"), seed=1), stub, course=course())
-    assert [(v.student, v.exercise, v.status) for v in result.record.verdicts] == [
+    result = grade(Request(tmp_path, tmp_path.with_name("out"), seed=1), stub, course=course())
+    assert [(v.student, v.exercise, v.status) for v in result.grades.verdicts] == [
         ("ann", "", "corrupt"),
         ("bob", "", "unmatched"),
     ]

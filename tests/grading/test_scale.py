@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from attn_course.grading.judging.execute import execute
-from attn_course.grading.records import Settings
-from attn_course.grading.run import Job, grade
+from attn_course.grading.run import Request, grade
+from attn_course.grading.settings import RunSettings
 from grading.notebooks import (
     FORMS,
     ROOT,
@@ -29,7 +29,7 @@ CHAPTERS = ("01", "02", "03")
 STUDENTS = int(os.environ.get("ATTN_COURSE_SCALE", "100"))
 """Each hands in all three chapters; a smaller class is for trying."""
 
-SETTINGS = Settings(timeout=120, memory_mb=2048)
+SETTINGS = RunSettings(timeout=120, memory_mb=2048)
 WRONG = {
     "01": ("rnn_step", "def rnn_step(x, h, W_x, W_h, b):\n    return x @ W_x + h @ W_h + b\n"),
     "02": ("softmax", "def softmax(scores, dim=-1):\n    return scores / scores.sum(dim)\n"),
@@ -68,7 +68,7 @@ def submissions(tmp_path_factory) -> Path:
 def here(submissions, tmp_path_factory) -> Path:
     """The results of this machine's own two workers."""
     out = tmp_path_factory.mktemp("here")
-    result = grade(Job(submissions, out, jobs=2, seed=3, settings=SETTINGS), execute)
+    result = grade(Request(submissions, out, jobs=2, seed=3, settings=SETTINGS), execute)
     assert (result.graded, result.failed) == (STUDENTS * len(CHAPTERS), 0)
     return out
 
@@ -93,7 +93,7 @@ def test_three_hundred_submissions_all_get_what_they_are_worth(here):
 def test_a_cluster_that_loses_a_worker_grades_them_the_same(here, submissions, tmp_path):
     with cluster(tmp_path / "log", trusted=True) as (address, pair):
         half = KillHalfway(pair[0], STUDENTS * len(CHAPTERS) // 2)
-        job = Job(submissions, tmp_path / "there", seed=3, settings=SETTINGS, scheduler=address)
+        job = Request(submissions, tmp_path / "there", seed=3, settings=SETTINGS, scheduler=address)
         result = grade(job, execute, half)
         assert pair[0].poll() is not None
     assert (result.graded, result.failed) == (STUDENTS * len(CHAPTERS), 0)

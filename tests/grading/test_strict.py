@@ -13,13 +13,14 @@ import pytest
 from attn_course.checks import exercises, get
 from attn_course.grading.judging import execute
 from attn_course.grading.judging.job import Job
-from attn_course.grading.records import Cell, Rebuilt, Settings
+from attn_course.grading.rebuilt import Rebuilt, RebuiltCell
 from attn_course.grading.sandbox import edition
+from attn_course.grading.settings import RunSettings
 from tests.checks.test_catalogue import MISTAKES, collected
 from tests.grading.notebooks import ROOT
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
-SETTINGS = Settings(timeout=120, total_timeout=3600, seed=6)
+SETTINGS = RunSettings(timeout=120, total_timeout=3600, seed=6)
 SETUP = f"""
 import contextlib
 from {edition.INSIDE} import inside
@@ -74,11 +75,11 @@ def known(name):
 def asked(name, answers):
     """A notebook that answers one exercise in all these ways."""
     task = get(name)
-    cells = [Cell("setup", SETUP)]
+    cells = [RebuiltCell("setup", SETUP)]
     for one in answers:
         source = f"answer({name!r}, {one.table!r}, {one.place})"
-        cells.append(Cell("answer", source, name, task.number, task.points))
-        cells.append(Cell("check", "", name, task.number, task.points))
+        cells.append(RebuiltCell("answer", source, name, task.number, task.points))
+        cells.append(RebuiltCell("check", "", name, task.number, task.points))
     return Rebuilt("catalogue", task.chapter, tuple(cells))
 
 

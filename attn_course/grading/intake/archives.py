@@ -15,14 +15,14 @@ LARGEST_FILE = 100 * 2**20
 
 
 @dataclass
-class Limits:
+class Allowance:
     """What an archive and those in it may still hold together: bytes when unpacked, and entries."""
 
     size: int = 8 * 2**30
     entries: int = 20_000
 
     @classmethod
-    def of_student(cls) -> Limits:
+    def of_student(cls) -> Allowance:
         """For an archive that a student made."""
         return cls(2**30, 2_000)
 
@@ -65,14 +65,14 @@ class Member:
     refused: str | None
 
 
-def members(archive: bytes | str, limits: Limits | None = None) -> Iterator[Member]:
+def members(archive: bytes | str, limits: Allowance | None = None) -> Iterator[Member]:
     """The files of an archive, given by its path or its bytes, in its own order.
 
     Raises Refused if the archive as a whole cannot be read, or holds more than `limits` allow.
     """
     with _opened(archive) as opened:
         entries = opened.infolist()
-        (limits or Limits()).take(sum(entry.file_size for entry in entries), len(entries))
+        (limits or Allowance()).take(sum(entry.file_size for entry in entries), len(entries))
         for index, entry in enumerate(entries):
             if not entry.is_dir():
                 path = PurePosixPath(entry.filename.replace("\\", "/"))

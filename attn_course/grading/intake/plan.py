@@ -13,7 +13,7 @@ from attn_course.grading.intake.names import Sender
 from attn_course.grading.intake.notebook import Notebook, read_notebook
 from attn_course.grading.intake.rebuild import nothing_handed_in, rebuild
 from attn_course.grading.intake.scaffold import Scaffold
-from attn_course.grading.records import Problem, Rebuilt
+from attn_course.grading.rebuilt import Problem, Rebuilt
 
 FATES = ("graded", "superseded", "left out", "unmatched", "corrupt", "ignored")
 """What can become of a file."""

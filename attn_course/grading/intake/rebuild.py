@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from attn_course.grading.intake.answers import Answers, Piece, find_answers
 from attn_course.grading.intake.notebook import Notebook
 from attn_course.grading.intake.scaffold import Scaffold, Task
-from attn_course.grading.records import Cell, Problem, Rebuilt
+from attn_course.grading.rebuilt import Problem, Rebuilt, RebuiltCell
 from attn_course.grading.student_code import defined_names, defines, marks, needed_names, parse
 
 _ALWAYS_THERE = frozenset(dir(builtins)) | {"display", "get_ipython"}
@@ -40,21 +40,21 @@ def nothing_handed_in(student: str, scaffold: Scaffold, problem: Problem) -> Reb
     return Rebuilt(student, scaffold.chapter, tuple(cells), (), problems)
 
 
-def _cells(answers: Answers, scaffold: Scaffold) -> list[Cell]:
+def _cells(answers: Answers, scaffold: Scaffold) -> list[RebuiltCell]:
     waiting = _helpers(answers)
-    cells: list[Cell] = []
+    cells: list[RebuiltCell] = []
     bound = set(_ALWAYS_THERE)
     for task in scaffold.tasks:
-        setup = [Cell("setup", source) for source in scaffold.setup[task.name]]
+        setup = [RebuiltCell("setup", source) for source in scaffold.setup[task.name]]
         answer = _answer(task, answers)
         bound |= {name for cell in setup for name in defined_names(cell.source)}
         helpers = waiting.pop(task.name, [])
         helpers = [*_pulled_up([*helpers, *([answer] if answer else [])], bound, waiting), *helpers]
-        cells += [*setup, *(Cell("helper", helper.source) for helper in helpers)]
+        cells += [*setup, *(RebuiltCell("helper", helper.source) for helper in helpers)]
         for piece in (*helpers, *([answer] if answer else [])):
             bound |= defined_names(piece.source)
         if answer:
-            cells.append(Cell("answer", answer.source, task.name, task.number, task.points))
+            cells.append(RebuiltCell("answer", answer.source, task.name, task.number, task.points))
         cells.append(_check(task))
     return cells
 
@@ -98,8 +98,8 @@ def _answer(task: Task, answers: Answers) -> Piece | None:
     return next((piece for piece in answers.pieces if piece.task == task), None)
 
 
-def _check(task: Task) -> Cell:
-    return Cell("check", task.check, task.name, task.number, task.points, task.solution)
+def _check(task: Task) -> RebuiltCell:
+    return RebuiltCell("check", task.check, task.name, task.number, task.points, task.solution)
 
 
 def _problem(task: Task, answers: Answers, notebook: Notebook) -> Problem | None:

@@ -11,7 +11,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 
 from attn_course.grading.intake import archives
-from attn_course.grading.intake.archives import Limits, Refused
+from attn_course.grading.intake.archives import Allowance, Refused
 
 _DEEPEST_FOLDER = 25
 _DEEPEST_ARCHIVE = 3
@@ -117,10 +117,10 @@ def _file(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
 
 
 def _archive(
-    source: Source, parts: tuple[str, ...], depth: int, limits: Limits | None = None
+    source: Source, parts: tuple[str, ...], depth: int, limits: Allowance | None = None
 ) -> Iterator[Entry]:
     # archives in a student's archive share its limits: each of them could hold as many again
-    limits = limits or (Limits.of_student() if depth else Limits())
+    limits = limits or (Allowance.of_student() if depth else Allowance())
     try:
         inside = list(archives.members(_bytes(source), limits))
     except Refused as error:

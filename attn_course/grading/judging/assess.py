@@ -29,11 +29,11 @@ GUESSING = "Asked again on other inputs, it misjudges the plainest cases: nothin
 
 
 @dataclass(frozen=True)
-class Finding:
+class Assessment:
     """What was found out about one answer.
 
     Attributes:
-        status: one of the statuses of `records`.
+        status: one of `verdict.STATUSES`.
         points: what it earned.
         stages: name of each stage, and whether it passed.
         line: of a forbidden call, where it is known.
@@ -95,22 +95,24 @@ def _call(peer: Peer, key: str, *args: Any, **kwargs: Any) -> Any:
     return peer.call(key, "", args, kwargs)
 
 
-def find(exercise_name: str, max_points: float, peer: Peer, seed: int, seconds: float) -> Finding:
+def assess(
+    exercise_name: str, max_points: float, peer: Peer, seed: int, seconds: float
+) -> Assessment:
     """Judge an answer that is there: its status, its points, what to tell its author."""
     exercise = get(exercise_name)
     report, outcomes = examine_remotely(exercise, peer, seed, seconds)
     last = outcomes[-1].failure
     if last and last.kind == "KernelGone":
-        return Finding("killed", 0.0, None, f"The answer was ended: {last.text}.", report.stages)
+        return Assessment("killed", 0.0, None, f"The answer was ended: {last.text}.", report.stages)
     ready_made = forbidden.called(exercise, peer.used)
     if ready_made:
         message = forbidden.message(exercise, ready_made)
-        return Finding("forbidden", 0.0, None, message, report.stages)
+        return Assessment("forbidden", 0.0, None, message, report.stages)
     points = credit(report, max_points)
     status = _status(report, outcomes)
     if points and not report.passed and is_guessing(exercise, peer, seed, outcomes, seconds):
-        return Finding(status, 0.0, None, f"{GUESSING}\n{report.message}", report.stages)
-    return Finding(status, points, report.mistake, report.message, report.stages, report.remarks)
+        return Assessment(status, 0.0, None, f"{GUESSING}\n{report.message}", report.stages)
+    return Assessment(status, points, report.mistake, report.message, report.stages, report.remarks)
 
 
 def is_guessing(

@@ -6,7 +6,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from attn_course.grading.records import Rebuilt, Verdict
+from attn_course.grading.rebuilt import Rebuilt
+from attn_course.grading.verdict import Verdict
 
 
 def complete(task: Rebuilt, given: Sequence[Verdict] | None, failure: str | None) -> list[Verdict]:

@@ -14,9 +14,11 @@ import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
 from attn_course.grading.judging.job import NO_SANDBOX, Job, without_kernel
-from attn_course.grading.records import Cell, Rebuilt, Settings, Verdict
+from attn_course.grading.rebuilt import Rebuilt, RebuiltCell
 from attn_course.grading.sandbox import available
 from attn_course.grading.sandbox.edition import edition
+from attn_course.grading.settings import RunSettings
+from attn_course.grading.verdict import Verdict
 
 GRACE_SECONDS = 120.0
 """How long a notebook's process may take beyond the notebook's own time, to start and to judge."""
@@ -30,7 +32,7 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["attn_course.grading.judging.child"])
 
 
-def probe(settings: Settings) -> None:
+def probe(settings: RunSettings) -> None:
     """See that submissions can be run with these settings.
 
     Raises:
@@ -40,7 +42,7 @@ def probe(settings: Settings) -> None:
     available.probe(settings.sandbox)
 
 
-def execute(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
+def execute(rebuilt: Rebuilt, settings: RunSettings) -> list[Verdict]:
     """The verdicts on one student's one chapter, one for each exercise, in order.
 
     Raises:
@@ -69,7 +71,7 @@ def execute(rebuilt: Rebuilt, settings: Settings) -> list[Verdict]:
     return [made.get(verdict.exercise, verdict) for verdict in rest]
 
 
-def notebook(cells: tuple[Cell, ...]) -> nbformat.NotebookNode:
+def notebook(cells: tuple[RebuiltCell, ...]) -> nbformat.NotebookNode:
     """The graded notebook: what is run, cell by cell; its outputs are nobody's."""
     return new_notebook(
         cells=[
@@ -87,7 +89,7 @@ def _write(place: Path, job: Job) -> None:
     (place / "pytest.ini").write_text("[pytest]\n")
 
 
-def _run(place: Path, settings: Settings) -> int | None:
+def _run(place: Path, settings: RunSettings) -> int | None:
     """Run pytest in a process of its own; its exit code, 0 if it got to its end."""
     from attn_course.grading.judging import child
 

@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from attn_course.grading.records import Cell, Problem, Rebuilt, Settings, Verdict
+from attn_course.grading.rebuilt import Problem, Rebuilt, RebuiltCell
+from attn_course.grading.settings import RunSettings
+from attn_course.grading.verdict import Verdict
 
 NO_SANDBOX = 70
 """Exit code of a process that could start no sandbox: nothing can be said of the answers."""
@@ -18,7 +20,7 @@ class Job:
     """What is to be graded, as it stands in the job file."""
 
     rebuilt: Rebuilt
-    settings: Settings
+    settings: RunSettings
     edition: Path
     results: Path
 
@@ -27,12 +29,12 @@ class Job:
         """The job that `write` wrote."""
         data = json.loads(path.read_text(encoding="utf-8"))
         rebuilt = data["rebuilt"]
-        rebuilt["cells"] = tuple(Cell(**cell) for cell in rebuilt["cells"])
+        rebuilt["cells"] = tuple(RebuiltCell(**cell) for cell in rebuilt["cells"])
         rebuilt["problems"] = {k: Problem(**p) for k, p in rebuilt["problems"].items()}
         rebuilt["notes"] = tuple(rebuilt["notes"])
         return cls(
             Rebuilt(**rebuilt),
-            Settings(**data["settings"]),
+            RunSettings(**data["settings"]),
             Path(data["edition"]),
             Path(data["results"]),
         )

@@ -7,7 +7,7 @@ from functools import cache
 
 from attn_course.checks import examine, get
 from attn_course.checks.judging import observe
-from attn_course.grading.records import Cell, Rebuilt
+from attn_course.grading.rebuilt import Rebuilt, RebuiltCell
 from attn_course.grading.sandbox.edition import home, source_of
 from attn_course.grading.student_code import needed_names, parse
 
@@ -72,7 +72,7 @@ def stand_in(rebuilt: Rebuilt, name: str) -> str:
     )
 
 
-def _until(rebuilt: Rebuilt, name: str) -> list[Cell]:
+def _until(rebuilt: Rebuilt, name: str) -> list[RebuiltCell]:
     """The cells up to the check of an exercise."""
     places = [k for k, c in enumerate(rebuilt.cells) if (c.kind, c.exercise) == ("check", name)]
     return list(rebuilt.cells[: places[0] + 1])

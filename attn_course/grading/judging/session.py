@@ -12,16 +12,17 @@ from typing import Any
 
 from attn_course.checks import get
 from attn_course.grading.judging import assess, forbidden
-from attn_course.grading.judging.assess import Finding
+from attn_course.grading.judging.assess import Assessment
 from attn_course.grading.judging.job import Job
 from attn_course.grading.judging.releases import answers, source_of_reference, stand_in, wants
-from attn_course.grading.judging.so_far import Progress, Ran
-from attn_course.grading.records import Cell, Verdict
+from attn_course.grading.judging.so_far import Ran, SoFar
+from attn_course.grading.rebuilt import RebuiltCell
 from attn_course.grading.remote.peer import Peer
 from attn_course.grading.sandbox.edition import INSIDE
 from attn_course.grading.sandbox.kernel import Kernel, KernelGone
 from attn_course.grading.sandbox.sandbox import Limits, Sandbox
 from attn_course.grading.student_code import imports
+from attn_course.grading.verdict import Verdict
 
 _SERVE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).serve({{name!r}}, watch={{watch}})"
 _RELEASE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).release{{arguments!r}}"
@@ -41,11 +42,11 @@ class Session:
         self.rebuilt, self.settings = self.job.rebuilt, self.job.settings
         self.deadline = time.monotonic() + self.settings.total_timeout
         self._kernel: Kernel | None = None
-        self._cell = Cell("setup", "")
+        self._cell = RebuiltCell("setup", "")
         self._began = 0.0
         setup = (cell.source for cell in self.rebuilt.cells if cell.kind == "setup")
-        self._done = Progress(given=frozenset().union(*map(imports, setup)))
-        self._finding: Finding | None = None
+        self._done = SoFar(given=frozenset().union(*map(imports, setup)))
+        self._finding: Assessment | None = None
 
     # -- what nbval sees as its kernel --------------------------------------------------------
 
@@ -123,8 +124,8 @@ class Session:
         kind, name = self._cell.kind, self._cell.exercise or ""
         ran = self._what_ran(error)
         if kind == "check":
-            finding = self._finding or Finding(ran.status, 0.0, None, ran.message)
-            self._record(name, finding)
+            finding = self._finding or Assessment(ran.status, 0.0, None, ran.message)
+            self._write_down(name, finding)
             if finding.status != "ok" and self._kernel is not None and self._kernel.is_crowded():
                 self.close()  # what was left behind is not to disturb the next exercise
             return None if finding.status == "ok" else f"{name}: {finding.message}"
@@ -202,23 +203,23 @@ class Session:
 
     # -- exercises ----------------------------------------------------------------------------
 
-    def _settled(self, name: str) -> Finding | None:
+    def _settled(self, name: str) -> Assessment | None:
         """What can be said of an exercise without calling the answer."""
         problem = self.rebuilt.problems.get(name)
         if problem is not None:
-            return Finding(problem.status, 0.0, None, problem.message)
+            return Assessment(problem.status, 0.0, None, problem.message)
         ran = self._done.ran.get(name)
         if ran is None:
-            return Finding("missing", 0.0, None, "There is no answer to this exercise.")
+            return Assessment("missing", 0.0, None, "There is no answer to this exercise.")
         if ran.status in ("timeout", "killed"):
-            return Finding(ran.status, 0.0, None, ran.message)
+            return Assessment(ran.status, 0.0, None, ran.message)
         use = self._done.forbidden_use(name, ran.source)
         if use is not None:
             message = forbidden.message(get(name), [use.name], use.line)
-            return Finding("forbidden", 0.0, None, message, line=use.line)
+            return Assessment("forbidden", 0.0, None, message, line=use.line)
         return None
 
-    def _judge(self, msg_id: str) -> Finding:
+    def _judge(self, msg_id: str) -> Assessment:
         """Judge the answer whose check is running now."""
         kernel, name = self._running, self._cell.exercise or ""
 
@@ -233,29 +234,29 @@ class Session:
                 return self._not_there(name, str(found))
             peer = Peer(swap, "t", form=get(name).wire)
             seed = assess.seed_for(self.settings.seed, name, self.rebuilt.code)
-            finding = assess.find(name, self._cell.points, peer, seed, self.settings.timeout)
+            finding = assess.assess(name, self._cell.points, peer, seed, self.settings.timeout)
             if finding.status in ("timeout", "killed"):
                 kernel.end(finding.status, finding.message)
             else:
                 kernel.give_input("done")
         except KernelGone as gone:
-            return Finding(gone.status, 0.0, None, f"The answer was ended: {gone}.")
+            return Assessment(gone.status, 0.0, None, f"The answer was ended: {gone}.")
         except (ValueError, RecursionError) as error:
             kernel.end("error", "it broke off the check")
-            return Finding("error", 0.0, None, f"The check was broken off: {error}"[:500])
+            return Assessment("error", 0.0, None, f"The check was broken off: {error}"[:500])
         return finding
 
-    def _not_there(self, name: str, found: str) -> Finding:
+    def _not_there(self, name: str, found: str) -> Assessment:
         self._running.give_input("done")
         ran = self._done.ran[name]
         if ran.status == "error":
-            return Finding("error", 0.0, None, ran.message)
+            return Assessment("error", 0.0, None, ran.message)
         if found == "undefined":
-            return Finding("unmatched", 0.0, None, f"The cell does not define `{name}`.")
+            return Assessment("unmatched", 0.0, None, f"The cell does not define `{name}`.")
         message = f"`{name}` should be a function or a class, it is an object of type {found[:60]}."
-        return Finding("unmatched", 0.0, None, message)
+        return Assessment("unmatched", 0.0, None, message)
 
-    def _record(self, name: str, finding: Finding) -> None:
+    def _write_down(self, name: str, finding: Assessment) -> None:
         ran = self._done.ran.get(name, Ran(""))
         notes = self._done.notes.get(name, [])
         human = [*finding.human, *self._hiding(name, ran.source)]

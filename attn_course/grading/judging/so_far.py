@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from attn_course.checks import get
 from attn_course.grading.judging import forbidden
 from attn_course.grading.judging.releases import answers
-from attn_course.grading.records import Verdict
 from attn_course.grading.student_code import (
     defined_names,
     defines,
     needed_names,
     without_imports,
 )
+from attn_course.grading.verdict import Verdict
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Ran:
 
 
 @dataclass
-class Progress:
+class SoFar:
     """How far a notebook has got.
 
     Attributes:

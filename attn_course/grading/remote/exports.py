@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
 
 
-class Opaque:
+class Unsent:
     """Stands for a value that is not sent; the class that it gets has the value's name."""
 
 
@@ -183,8 +183,8 @@ class Exchange:
         return type(str(data.get("kind"))[:60] or "object", (form,), {})(self._peer, key)
 
 
-def _opaque(kind: Any) -> Opaque:
-    return type(str(kind or "object")[:60], (Opaque,), {})()
+def _opaque(kind: Any) -> Unsent:
+    return type(str(kind or "object")[:60], (Unsent,), {})()
 
 
 def _own_key(value: Any) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ import io
 from collections.abc import Iterable, Sequence
 
 from attn_course.course import find_chapter
-from attn_course.grading.reports.grades import Record
+from attn_course.grading.reports.grades import Grades
 
 GRADES = (
     "student",
@@ -29,7 +29,7 @@ GRADES = (
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", "＝", "＋", "－", "＠")
 
 
-def grades_csv(record: Record) -> str:
+def grades_csv(grades: Grades) -> str:
     """A row for every student and exercise."""
     rows = (
         (
@@ -42,45 +42,45 @@ def grades_csv(record: Record) -> str:
             v.mistake or "",
             v.message,
         )
-        for v in record.verdicts
+        for v in grades.verdicts
     )
     return _table(GRADES, rows)
 
 
-def summary_csv(record: Record) -> str:
+def summary_csv(grades: Grades) -> str:
     """A row for every student: points in each chapter, and in all.
 
     What a chapter is worth leaves its optional exercises out; their points come on top.
     """
-    chapters = record.chapters
+    chapters = grades.chapters
     header = ["student", *(f"chapter_{c}" for c in chapters), "points", "max_points"]
-    most = sum(record.max_points(chapter) for chapter in chapters)
+    most = sum(grades.max_points(chapter) for chapter in chapters)
     rows = []
-    for student in record.students:
-        points = [record.points(student, chapter) for chapter in chapters]
+    for student in grades.students:
+        points = [grades.points(student, chapter) for chapter in chapters]
         rows.append([student, *map(_number, points), _number(sum(points)), _number(most)])
     return _table(header, rows)
 
 
-def canvas_csv(record: Record) -> str:
+def canvas_csv(grades: Grades) -> str:
     """Canvas's gradebook: a column for each chapter, students by Canvas's own number.
 
     Students whose files did not come from Canvas are named as their login, if they are at all.
     """
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
-    header += [chapter_title(chapter) for chapter in record.chapters]
-    worth = [_number(record.max_points(chapter)) for chapter in record.chapters]
+    header += [chapter_title(chapter) for chapter in grades.chapters]
+    worth = [_number(grades.max_points(chapter)) for chapter in grades.chapters]
     rows: list[Sequence[str]] = [["    Points Possible", "", "", "", "", *worth]]
-    for student in record.students:
-        known = record.data["students"][student]
+    for student in grades.students:
+        known = grades.data["students"][student]
         from_canvas = known["platform"] == "canvas"
         identity = [known["platform_id"], "", ""] if from_canvas else ["", "", student]
-        points = [_number(record.points(student, chapter)) for chapter in record.chapters]
+        points = [_number(grades.points(student, chapter)) for chapter in grades.chapters]
         rows.append([student, *identity, "", *points])
     return _table(header, rows)
 
 
-def moodle_csv(record: Record, chapter: str) -> str:
+def moodle_csv(grades: Grades, chapter: str) -> str:
     """Moodle's grading worksheet for one chapter's assignment: those whose files came from there.
 
     The three columns that Moodle cannot do without are the identifier, the grade and the time
@@ -89,16 +89,16 @@ def moodle_csv(record: Record, chapter: str) -> str:
     header = ("Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)")
     header += ("Feedback comments",)
     rows = []
-    for student in record.students:
-        known = record.data["students"][student]
+    for student in grades.students:
+        known = grades.data["students"][student]
         if known["platform"] == "moodle":
             name = student.removesuffix(f" {known['platform_id']}")
             comments = [
                 f"{v.exercise}: {v.status}, {_number(v.points)} of {_number(v.max_points)}"
-                for v in record.by_submission.get((student, chapter), ())
+                for v in grades.by_submission.get((student, chapter), ())
             ]
-            points = _number(record.points(student, chapter))
-            worth = _number(record.max_points(chapter))
+            points = _number(grades.points(student, chapter))
+            worth = _number(grades.max_points(chapter))
             identifier = f"Participant {known['platform_id']}"
             rows.append((identifier, name, points, worth, "-", "; ".join(comments)))
     return _table(header, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attn_course.grading.records import Verdict
+from attn_course.grading.verdict import Verdict
 
 _NUMBERS = ("Yours: ", "Expected: ")
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "'\""

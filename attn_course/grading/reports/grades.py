@@ -1,4 +1,4 @@
-"""The full record of a run, grades.json, from which every other report is made."""
+"""The full grades of a run, grades.json, from which every other report is made."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from typing import Any
 from attn_course import __version__
 from attn_course.grading.intake.plan import Plan
 from attn_course.grading.intake.scaffold import Scaffold
-from attn_course.grading.records import Settings, Verdict
+from attn_course.grading.settings import RunSettings
 from attn_course.grading.text import clean_data
+from attn_course.grading.verdict import Verdict
 
 
 @dataclass(frozen=True)
-class Record:
+class Grades:
     """A run as plain JSON data, with what reports ask of it."""
 
     data: dict[str, Any]
@@ -73,13 +74,13 @@ class Record:
         return self.data["notes"].get(student, {}).get(chapter, [])
 
 
-def make_record(
+def make_grades(
     plan: Plan,
     verdicts: Mapping[tuple[str, str], Sequence[Verdict]],
     scaffolds: Mapping[str, Scaffold],
-    settings: Settings,
-) -> Record:
-    """The record of a run; `verdicts` by student and chapter, for every task of the plan."""
+    settings: RunSettings,
+) -> Grades:
+    """The grades of a run; `verdicts` by student and chapter, for every task of the plan."""
     rows = [v for task in plan.tasks for v in verdicts[task.student, task.chapter]]
     rows += [
         Verdict(student, "", "", 0.0, 0.0, problem.status, None, problem.message)
@@ -114,4 +115,4 @@ def make_record(
         "notes": notes,
         "verdicts": [dataclasses.asdict(verdict) for verdict in rows],
     }
-    return Record(clean_data(data))
+    return Grades(clean_data(data))

@@ -6,19 +6,19 @@ import json
 from typing import Any
 
 from attn_course.grading.reports.feedback import told
-from attn_course.grading.reports.grades import Record
+from attn_course.grading.reports.grades import Grades
 
 
-def results_json(record: Record, student: str) -> str:
+def results_json(grades: Grades, student: str) -> str:
     """All exercises of a student as Gradescope's tests, visible, with their messages as text."""
-    rows = [v for v in record.verdicts if v.student == student and v.exercise]
+    rows = [v for v in grades.verdicts if v.student == student and v.exercise]
     tests: list[dict[str, Any]] = [
         {
-            "name": f"Exercise {record.numbers[v.chapter, v.exercise]}: {v.exercise}",
-            "number": record.numbers[v.chapter, v.exercise],
+            "name": f"Exercise {grades.numbers[v.chapter, v.exercise]}: {v.exercise}",
+            "number": grades.numbers[v.chapter, v.exercise],
             "score": v.points,
             # points of an optional exercise come on top of what can be reached
-            "max_score": 0 if (v.chapter, v.exercise) in record.optional else v.max_points,
+            "max_score": 0 if (v.chapter, v.exercise) in grades.optional else v.max_points,
             "status": "passed" if v.status == "ok" else "failed",
             "output": f"{v.status}. {told(v)}".strip(),
             "output_format": "text",

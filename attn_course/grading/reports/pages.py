@@ -11,12 +11,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from attn_course.grading.records import STATUSES
 from attn_course.grading.reports import review
 from attn_course.grading.reports.csvs import chapter_title
 from attn_course.grading.reports.feedback import told
-from attn_course.grading.reports.grades import Record
+from attn_course.grading.reports.grades import Grades
 from attn_course.grading.text import slug
+from attn_course.grading.verdict import STATUSES
 
 _WORDS = {
     "ok": "right",
@@ -37,42 +37,42 @@ def feedback_path(student: str, chapter: str) -> str:
     return f"feedback/{slug(student)}/{chapter or 'none'}.html"
 
 
-def feedback_page(record: Record, student: str, chapter: str) -> str:
+def feedback_page(grades: Grades, student: str, chapter: str) -> str:
     """A student's page for one chapter: own code, verdicts and hints, nothing of anybody else."""
     return _render(
         "feedback.html",
         student=student,
         title=chapter_title(chapter),
-        rows=record.by_submission[student, chapter],
-        numbers=record.numbers,
-        optional=record.optional,
+        rows=grades.by_submission[student, chapter],
+        numbers=grades.numbers,
+        optional=grades.optional,
         words=_WORDS,
-        notes=record.notes(student, chapter),
-        points=record.points(student, chapter),
-        max_points=record.max_points(chapter) if chapter else 0.0,
-        sandbox=record.data["settings"]["sandbox"],
+        notes=grades.notes(student, chapter),
+        points=grades.points(student, chapter),
+        max_points=grades.max_points(chapter) if chapter else 0.0,
+        sandbox=grades.data["settings"]["sandbox"],
     )
 
 
-def report_page(record: Record) -> str:
+def report_page(grades: Grades) -> str:
     """The instructor's page: distribution, common mistakes, what needs a human, similar answers."""
     return _render(
         "report.html",
-        record=record,
-        data=record.data,
+        grades=grades,
+        data=grades.data,
         statuses=STATUSES,
-        cases=_together(review.cases(record)),
-        chapters=[review.chapter_figures(record, chapter) for chapter in record.chapters],
-        exercises=review.exercise_figures(record),
+        cases=_together(review.concerns(grades)),
+        chapters=[review.chapter_figures(grades, chapter) for chapter in grades.chapters],
+        exercises=review.exercise_figures(grades),
         shown_groups=_SHOWN_GROUPS,
         page=feedback_path,
-        adrift=[v for v in record.verdicts if not v.chapter],
+        adrift=[v for v in grades.verdicts if not v.chapter],
     )
 
 
-def _together(cases: Sequence[review.Case]) -> list[tuple[review.Case, list[str]]]:
+def _together(cases: Sequence[review.Concern]) -> list[tuple[review.Concern, list[str]]]:
     """The cases with the same reasons in one submission as one, and their exercises."""
-    found: dict[tuple[Any, ...], tuple[review.Case, list[str]]] = {}
+    found: dict[tuple[Any, ...], tuple[review.Concern, list[str]]] = {}
     for case in cases:
         _, names = found.setdefault((case.student, case.chapter, case.reasons), (case, []))
         names.append(case.exercise)

@@ -1,4 +1,4 @@
-"""What an instructor should look at: cases for a human, common mistakes, similar answers."""
+"""What an instructor should look at: concerns for a human, common mistakes, similar answers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import statistics
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
-from attn_course.grading.records import STATUSES, Verdict
-from attn_course.grading.reports.grades import Record
+from attn_course.grading.reports.grades import Grades
 from attn_course.grading.student_code import shape
+from attn_course.grading.verdict import STATUSES, Verdict
 
 _ALWAYS = {
     "killed": "its kernel was killed; look whether that was meant",
@@ -21,7 +21,7 @@ _SMALL_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Case:
+class Concern:
     """One thing for a human to look at; `exercise` is "" where it concerns the whole file."""
 
     student: str
@@ -66,21 +66,23 @@ class ChapterFigures:
     handed_in: int
 
 
-def cases(record: Record) -> list[Case]:
+def concerns(grades: Grades) -> list[Concern]:
     """Everything that needs a human, by student."""
     found = [
-        case for key, rows in record.by_submission.items() for case in _cases(record, key, rows)
+        concern
+        for key, rows in grades.by_submission.items()
+        for concern in _concerns(grades, key, rows)
     ]
-    found += _rare_chapters(record)
-    found += _unread_beside_graded(record)
-    return sorted(found, key=lambda case: (case.student, case.chapter, case.exercise))
+    found += _rare_chapters(grades)
+    found += _unread_beside_graded(grades)
+    return sorted(found, key=lambda concern: (concern.student, concern.chapter, concern.exercise))
 
 
-def chapter_figures(record: Record, chapter: str) -> ChapterFigures:
+def chapter_figures(grades: Grades, chapter: str) -> ChapterFigures:
     """The distribution of points in a chapter, of those who handed it in."""
-    worth = record.max_points(chapter)
+    worth = grades.max_points(chapter)
     points = [
-        record.points(s, chapter) for s in record.students if _has_answers(record, s, chapter)
+        grades.points(s, chapter) for s in grades.students if _has_answers(grades, s, chapter)
     ]
     bins = [0] * 10
     for value in points:
@@ -90,14 +92,14 @@ def chapter_figures(record: Record, chapter: str) -> ChapterFigures:
     return ChapterFigures(chapter, bins, mean, median, worth, len(points))
 
 
-def exercise_figures(record: Record) -> list[ExerciseFigures]:
+def exercise_figures(grades: Grades) -> list[ExerciseFigures]:
     """How the class did in every exercise, in the course's order."""
     rows: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
-    for verdict in record.verdicts:
+    for verdict in grades.verdicts:
         rows[verdict.chapter, verdict.exercise].append(verdict)
     return [
-        _figures(record, chapter, exercise, rows[chapter, exercise])
-        for chapter, exercise in record.numbers
+        _figures(grades, chapter, exercise, rows[chapter, exercise])
+        for chapter, exercise in grades.numbers
     ]
 
 
@@ -120,11 +122,11 @@ def groups(rows: list[Verdict]) -> list[Group]:
     return sorted(found, key=lambda group: (-len(group.students), group.students))
 
 
-def _rare_chapters(record: Record) -> list[Case]:
-    students = len(record.students)
-    counted = {chapter: _handed_in(record, chapter) for chapter in record.chapters}
+def _rare_chapters(grades: Grades) -> list[Concern]:
+    students = len(grades.students)
+    counted = {chapter: _handed_in(grades, chapter) for chapter in grades.chapters}
     return [
-        Case("", chapter, "", (
+        Concern("", chapter, "", (
             f"only {n} of {students} handed this chapter in; if it was not asked for, grade "
             "with --chapter",
         ))
@@ -133,23 +135,23 @@ def _rare_chapters(record: Record) -> list[Case]:
     ]  # fmt: skip
 
 
-def _unread_beside_graded(record: Record) -> list[Case]:
+def _unread_beside_graded(grades: Grades) -> list[Concern]:
     """Files that were of no use, of students who have another one that was."""
-    files = record.data["files"]
+    files = grades.data["files"]
     graded = {file["student"] for file in files if file["fate"] == "graded"}
     return [
-        Case(file["student"], "", "", (f"{file['path']}: {file['fate']}, {file['reason']}",))
+        Concern(file["student"], "", "", (f"{file['path']}: {file['fate']}, {file['reason']}",))
         for file in files
         if file["fate"] in ("corrupt", "unmatched") and file["student"] in graded
     ]
 
 
-def _cases(record: Record, key: tuple[str, str], rows: list[Verdict]) -> list[Case]:
+def _concerns(grades: Grades, key: tuple[str, str], rows: list[Verdict]) -> list[Concern]:
     student, chapter = key
     found = []
     whole = {row.message for row in rows if row.status in ("corrupt", "unmatched")}
     if len(whole) == 1 and all(row.status == rows[0].status for row in rows):
-        return [Case(student, chapter, "", (f"{rows[0].status}: {whole.pop()}",))]
+        return [Concern(student, chapter, "", (f"{rows[0].status}: {whole.pop()}",))]
     for row in rows:
         reasons = [str(reason).rstrip(".") for reason in row.detail.get("human", ())]
         if row.status in _ALWAYS:
@@ -157,18 +159,18 @@ def _cases(record: Record, key: tuple[str, str], rows: list[Verdict]) -> list[Ca
         if row.status == "wrong" and row.mistake is None:
             reasons.append("wrong, and no known mistake explains it")
         if reasons:
-            found.append(Case(student, chapter, row.exercise, tuple(reasons)))
+            found.append(Concern(student, chapter, row.exercise, tuple(reasons)))
     return found
 
 
-def _figures(record: Record, chapter: str, exercise: str, rows: list[Verdict]) -> ExerciseFigures:
+def _figures(grades: Grades, chapter: str, exercise: str, rows: list[Verdict]) -> ExerciseFigures:
     counted = Counter(row.status for row in rows)
     mistakes = Counter(row.mistake for row in rows if row.mistake)
     said = {row.mistake: row.message for row in reversed(rows) if row.mistake}
     return ExerciseFigures(
         chapter=chapter,
         exercise=exercise,
-        number=record.numbers[chapter, exercise],
+        number=grades.numbers[chapter, exercise],
         counts={status: counted[status] for status in STATUSES if counted[status]},
         mean=statistics.fmean(row.points for row in rows) if rows else 0.0,
         max_points=rows[0].max_points if rows else 0.0,
@@ -177,10 +179,10 @@ def _figures(record: Record, chapter: str, exercise: str, rows: list[Verdict]) -
     )
 
 
-def _has_answers(record: Record, student: str, chapter: str) -> bool:
-    rows = record.by_submission.get((student, chapter), ())
+def _has_answers(grades: Grades, student: str, chapter: str) -> bool:
+    rows = grades.by_submission.get((student, chapter), ())
     return any("code" in row.detail for row in rows)
 
 
-def _handed_in(record: Record, chapter: str) -> int:
-    return sum(_has_answers(record, student, chapter) for student in record.students)
+def _handed_in(grades: Grades, chapter: str) -> int:
+    return sum(_has_answers(grades, student, chapter) for student in grades.students)

@@ -1,4 +1,4 @@
-"""Writing all reports of a run. Each is made from the record, and replaces the former at once."""
+"""Writing all reports of a run. Each is made from the grades, and replaces the former at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from attn_course.grading.reports import csvs, pages
-from attn_course.grading.reports.grades import Record
+from attn_course.grading.reports.grades import Grades
 from attn_course.grading.reports.gradescope import results_json
 from attn_course.grading.text import slug
 
@@ -18,14 +18,14 @@ _MADE_EVERY_TIME = ("feedback/*/*.html", "gradescope/*/results.json", "moodle_*.
 _UNFINISHED = ".unfinished-"
 
 
-def write_reports(record: Record, out: Path) -> None:
+def write_reports(grades: Grades, out: Path) -> None:
     """Write grades.json, the tables, the pages and the platforms' files to `out`.
 
     Raises:
         OSError: if the disk is full or read-only; a report is either the former or the new one.
     """
     written = set()
-    for name, text in _reports(record):
+    for name, text in _reports(grades):
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_text(path, text)
@@ -52,16 +52,16 @@ def replace_text(path: Path, text: str) -> None:
         raise
 
 
-def _reports(record: Record) -> Iterator[tuple[str, str]]:
-    yield "grades.json", json.dumps(record.data, indent=1, ensure_ascii=False)
-    yield "grades.csv", csvs.grades_csv(record)
-    yield "summary.csv", csvs.summary_csv(record)
-    yield "canvas.csv", csvs.canvas_csv(record)
-    if any(known["platform"] == "moodle" for known in record.data["students"].values()):
-        for chapter in record.chapters:
-            yield f"moodle_{chapter}.csv", csvs.moodle_csv(record, chapter)
-    for student in record.students:
-        yield f"gradescope/{slug(student)}/results.json", results_json(record, student)
-    for student, chapter in record.by_submission:
-        yield pages.feedback_path(student, chapter), pages.feedback_page(record, student, chapter)
-    yield "report.html", pages.report_page(record)
+def _reports(grades: Grades) -> Iterator[tuple[str, str]]:
+    yield "grades.json", json.dumps(grades.data, indent=1, ensure_ascii=False)
+    yield "grades.csv", csvs.grades_csv(grades)
+    yield "summary.csv", csvs.summary_csv(grades)
+    yield "canvas.csv", csvs.canvas_csv(grades)
+    if any(known["platform"] == "moodle" for known in grades.data["students"].values()):
+        for chapter in grades.chapters:
+            yield f"moodle_{chapter}.csv", csvs.moodle_csv(grades, chapter)
+    for student in grades.students:
+        yield f"gradescope/{slug(student)}/results.json", results_json(grades, student)
+    for student, chapter in grades.by_submission:
+        yield pages.feedback_path(student, chapter), pages.feedback_page(grades, student, chapter)
+    yield "report.html", pages.report_page(grades)
