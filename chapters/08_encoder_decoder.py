@@ -513,8 +513,8 @@ learning_curves(
 # you stop it (■), it tells how far it has come; run the cell again, and it goes on from its checkpoint.
 
 # %%
-# from attn_course.experiments.ch08 import Settings
-# longer = train_dates("GRU without", settings=Settings(steps=2000, lr=3e-3, clip=0.25),
+# from attn_course.experiments.ch08 import DateSettings
+# longer = train_dates("GRU without", settings=DateSettings(steps=2000, lr=3e-3, clip=0.25),
 #                      checkpoint="gru_without_attention.pt")
 # print(f"{longer.history.steps} steps: {longer.exact:.1%}")
 
@@ -868,11 +868,11 @@ def greedy_decode(model, source, start_token, max_len, padding=None):
 # about a minute:
 #
 # ```python
-# from attn_course.experiments.ch08 import Settings, train_dates
+# from attn_course.experiments.ch08 import DateSettings, train_dates
 # run = train_dates(
 #     Seq2Seq(142, 12, 64, 4, 256, 2),
 #     writer=lambda model, source: greedy_decode(model, source, 0, 10, source != 0),
-#     settings=Settings(steps=900, lr=2e-3, warmup=200),
+#     settings=DateSettings(steps=900, lr=2e-3, warmup=200),
 # )
 # print(run.exact, run.by_language)
 # ```

@@ -15,7 +15,7 @@ from jupyterlab_server import config
 
 from attn_course.plots import fonts
 from attn_course.setup import doctor, examinations
-from attn_course.setup.diagnosis import Diagnosis
+from attn_course.setup.condition import Condition
 from attn_course.setup.packages import requirement_faults
 from attn_course.tasks.dates import LANGUAGES
 
@@ -36,22 +36,22 @@ def versions(monkeypatch):
     return pretended
 
 
-def only(diagnoses):
-    (diagnosis,) = diagnoses
-    return diagnosis
+def only(conditions):
+    (condition,) = conditions
+    return condition
 
 
-def worst(diagnoses):
+def worst(conditions):
     order = ("ok", "note", "stops")
-    return max(diagnoses, key=lambda diagnosis: order.index(diagnosis.state))
+    return max(conditions, key=lambda condition: order.index(condition.state))
 
 
 def test_nothing_stops_the_course_here():
-    assert [diagnosis for diagnosis in doctor.examine() if diagnosis.state == "stops"] == []
+    assert [condition for condition in doctor.examine() if condition.state == "stops"] == []
 
 
 def test_each_check_has_its_rows():
-    rows = {diagnosis.what for diagnosis in doctor.examine()}
+    rows = {condition.what for condition in doctor.examine()}
     assert rows >= {"Python", "torch", "device", "widgets", "JupyterLab", "fonts", "disk"}
 
 
@@ -61,9 +61,9 @@ def test_each_check_has_its_rows():
 )
 def test_python_is_held_against_the_tested_ones(monkeypatch, version, state):
     monkeypatch.setattr(sys, "version_info", (*version, 1))
-    diagnosis = only(examinations.look_at_python())
-    assert diagnosis.state == state
-    assert bool(diagnosis.fix) is (state != "ok")
+    condition = only(examinations.look_at_python())
+    assert condition.state == state
+    assert bool(condition.fix) is (state != "ok")
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_python_is_held_against_the_tested_ones(monkeypatch, version, state):
 )
 def test_a_package_that_does_not_fit_is_named(versions, name, version, words):
     versions[name] = version
-    diagnosis = only(examinations.look_at_packages())
-    assert diagnosis.state == "stops"
-    assert words in str(diagnosis.found)
-    assert '-e ".[lab]"' in str(diagnosis.fix)
+    condition = only(examinations.look_at_packages())
+    assert condition.state == "stops"
+    assert words in str(condition.found)
+    assert '-e ".[lab]"' in str(condition.fix)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_package_that_does_not_fit_is_named(versions, name, version, words):
 )
 def test_widgets_that_do_not_fit_each_other(versions, name, version, words):
     versions[name] = version
-    diagnosis = only(examinations.look_at_widgets())
-    assert diagnosis.state == "stops"
-    assert words in str(diagnosis.found)
+    condition = only(examinations.look_at_widgets())
+    assert condition.state == "stops"
+    assert words in str(condition.found)
 
 
 def test_missing_jupyterlab_stops_the_course_but_not_on_colab(versions, monkeypatch):
@@ -107,9 +107,9 @@ def test_missing_jupyterlab_stops_the_course_but_not_on_colab(versions, monkeypa
 
 def test_jupyterlab_4_needs_ipywidgets_8(versions):
     versions["ipywidgets"] = "7.7.1"
-    diagnosis = worst(examinations.look_at_jupyterlab())
-    assert diagnosis.state == "stops"
-    assert "ipywidgets 7.7.1 is not >=8.1" in str(diagnosis.found)
+    condition = worst(examinations.look_at_jupyterlab())
+    assert condition.state == "stops"
+    assert "ipywidgets 7.7.1 is not >=8.1" in str(condition.found)
 
 
 @pytest.mark.parametrize("extension", list(examinations.LAB_EXTENSIONS))
@@ -120,18 +120,18 @@ def test_a_missing_lab_extension_is_named(monkeypatch, extension):
         return {name: data for name, data in real(folders).items() if name != extension}
 
     monkeypatch.setattr(config, "get_federated_extensions", without)
-    diagnosis = worst(examinations.look_at_jupyterlab())
-    assert diagnosis.state == "stops"
-    assert extension in str(diagnosis.found)
-    assert examinations.LAB_EXTENSIONS[extension] in str(diagnosis.fix)
+    condition = worst(examinations.look_at_jupyterlab())
+    assert condition.state == "stops"
+    assert extension in str(condition.found)
+    assert examinations.LAB_EXTENSIONS[extension] in str(condition.fix)
 
 
 def test_a_disabled_lab_extension_is_named(monkeypatch):
     page = {"disabledExtensions": ["anywidget"]}
     monkeypatch.setattr(config, "get_page_config", lambda folders: page)
-    diagnosis = worst(examinations.look_at_jupyterlab())
-    assert diagnosis.state == "stops"
-    assert str(diagnosis.fix).endswith("labextension enable anywidget")
+    condition = worst(examinations.look_at_jupyterlab())
+    assert condition.state == "stops"
+    assert str(condition.fix).endswith("labextension enable anywidget")
 
 
 @pytest.mark.parametrize(
@@ -153,9 +153,9 @@ def test_the_kernel_has_to_run_this_python(monkeypatch, program, state):
 
 def test_a_torch_that_does_not_import_stops_the_course(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    diagnosis = only(examinations.look_at_torch())
-    assert diagnosis.state == "stops"
-    assert "does not import" in str(diagnosis.found)
+    condition = only(examinations.look_at_torch())
+    assert condition.state == "stops"
+    assert "does not import" in str(condition.found)
 
 
 def test_every_cuda_device_has_a_row(monkeypatch):
@@ -167,7 +167,7 @@ def test_every_cuda_device_has_a_row(monkeypatch):
         "get_device_properties",
         lambda index: SimpleNamespace(total_memory=141e9),
     )
-    found = [str(diagnosis.found) for diagnosis in examinations.look_at_torch()]
+    found = [str(condition.found) for condition in examinations.look_at_torch()]
     assert "CUDA, card 0, 141 GB" in found
     assert "CUDA, card 1, 141 GB" in found
 
@@ -186,10 +186,10 @@ def test_no_gpu_is_no_problem(monkeypatch):
 
 def test_missing_glyphs_are_a_note_that_names_the_script(monkeypatch):
     monkeypatch.setattr(fonts, "missing_glyphs", lambda texts: "年")
-    diagnosis = only(examinations.look_at_fonts())
-    assert diagnosis.state == "note"
-    assert "Chinese" in str(diagnosis.found)
-    assert "Cyrillic" not in str(diagnosis.found)
+    condition = only(examinations.look_at_fonts())
+    assert condition.state == "note"
+    assert "Chinese" in str(condition.found)
+    assert "Cyrillic" not in str(condition.found)
 
 
 def test_each_script_of_the_dates_has_a_sample():
@@ -227,8 +227,8 @@ def test_requirements_of_extras_are_asked_for_by_name():
 @pytest.mark.parametrize(("state", "status"), [("ok", 0), ("note", 0), ("stops", 1)])
 def test_exit_status_and_the_mending_line(monkeypatch, state, status):
     line = "python -m pip install" + " a-long-name" * 20
-    diagnosis = Diagnosis("thing", "broken [really]", state, line)
-    monkeypatch.setattr(doctor, "examine", lambda: [diagnosis])
+    condition = Condition("thing", "broken [really]", state, line)
+    monkeypatch.setattr(doctor, "examine", lambda: [condition])
     result = CliRunner().invoke(doctor.command)
     assert result.exit_code == status
     assert "broken [really]" in result.output

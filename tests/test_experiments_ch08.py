@@ -13,7 +13,7 @@ from attn_course.recurrent import RecurrentSeq2Seq
 from attn_course.tasks import START, Batch, date_task, shift_right
 
 TASK = date_task()
-TINY = ch08.Settings(steps=2, lr=1e-3, warmup=1, batch_size=4, test_size=6)
+TINY = ch08.DateSettings(steps=2, lr=1e-3, warmup=1, batch_size=4, test_size=6)
 
 
 @pytest.fixture(scope="module")

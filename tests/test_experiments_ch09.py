@@ -11,7 +11,7 @@ from attn_course.models import Config, DecoderLM, count_parameters
 from attn_course.tasks import IGNORE, Batch, prose
 
 TEXT = prose()
-TINY = ch09.Settings(steps=3, lr=1e-3, warmup=1, batch_size=2, n=8, test_windows=4)
+TINY = ch09.ProseSettings(steps=3, lr=1e-3, warmup=1, batch_size=2, n=8, test_windows=4)
 
 
 def small(vocab_size: int = TEXT.vocab_size) -> DecoderLM:
@@ -106,7 +106,9 @@ def test_the_loss_by_position_has_the_loss_as_its_mean():
 
 
 def test_counting_gets_better_with_context_and_then_worse():
-    losses = ch09.ngram_losses(TEXT, (1, 3, 5, 8), ch09.Settings(steps=1, lr=1, test_windows=60))
+    losses = ch09.ngram_losses(
+        TEXT, (1, 3, 5, 8), ch09.ProseSettings(steps=1, lr=1, test_windows=60)
+    )
     assert losses[1] > losses[3] > losses[5] < losses[8]
 
 

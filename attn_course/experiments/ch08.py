@@ -55,7 +55,7 @@ Writer = Callable[[nn.Module, Int[Tensor, "b n"]], Int[Tensor, "b n_target"]]
 
 
 @dataclass(frozen=True)
-class Settings:
+class DateSettings:
     """A budget and how it is spent."""
 
     steps: int
@@ -68,10 +68,10 @@ class Settings:
 
 KINDS = ("Transformer", "GRU with attention", "GRU without")
 
-BEST: Mapping[str, Settings] = {
-    "Transformer": Settings(steps=750, lr=5e-3),
-    "GRU with attention": Settings(steps=600, lr=5e-3),
-    "GRU without": Settings(steps=1000, lr=3e-3, clip=0.25),
+BEST: Mapping[str, DateSettings] = {
+    "Transformer": DateSettings(steps=750, lr=5e-3),
+    "GRU with attention": DateSettings(steps=600, lr=5e-3),
+    "GRU without": DateSettings(steps=1000, lr=3e-3, clip=0.25),
 }
 """The settings that did best on the grid of `benchmarks/claims/ch08.py`."""
 
@@ -138,7 +138,7 @@ def train_dates(
     kind: str | nn.Module = "Transformer",
     *,
     seed: int = 0,
-    settings: Settings | None = None,
+    settings: DateSettings | None = None,
     writer: Writer = write,
     early_step: int | None = None,
     label: str | None = None,

@@ -20,7 +20,7 @@ KINDS = ("Transformer", "GRU")
 
 
 @dataclass(frozen=True)
-class Settings:
+class ProseSettings:
     """A budget and how it is spent: `steps` of `batch_size` windows of `n` characters."""
 
     steps: int
@@ -32,9 +32,9 @@ class Settings:
     test_windows: int = 300
 
 
-BEST: Mapping[str, Settings] = {
-    "Transformer": Settings(steps=400, lr=5e-3),
-    "GRU": Settings(steps=400, lr=1e-2, clip=0.25),
+BEST: Mapping[str, ProseSettings] = {
+    "Transformer": ProseSettings(steps=400, lr=5e-3),
+    "GRU": ProseSettings(steps=400, lr=1e-2, clip=0.25),
 }
 """The settings that did best on the grid of `benchmarks/claims/ch09.py`."""
 
@@ -42,7 +42,7 @@ CONFIG = Config(d_model=96, num_heads=4, num_layers=3, max_len=64, position="rop
 GRU_WIDTH = 224  # one layer: about as many parameters as CONFIG, and better than two of 160
 
 
-def scaled(kind: str, factor: float) -> Settings:
+def scaled(kind: str, factor: float) -> ProseSettings:
     """Return the chapter's settings of one kind with so many times its steps."""
     return replace(BEST[kind], steps=max(1, round(factor * BEST[kind].steps)))
 
@@ -74,7 +74,7 @@ def make_lm(kind: str, text: Text, *, seed: int = 0) -> nn.Module:
         return RecurrentLM(text.vocab_size, GRU_WIDTH, tied=True)
 
 
-def ngram_losses(text: Text, orders: Sequence[int], settings: Settings) -> dict[int, float]:
+def ngram_losses(text: Text, orders: Sequence[int], settings: ProseSettings) -> dict[int, float]:
     """Return for each order the held-out loss of counting the whole training text, in nats."""
     ids, test = text.encode(text.train), text.test_set(settings.n, settings.test_windows)
     return {n: NGramModel(text.vocab_size, n).fit(ids).loss(*test) for n in orders}
@@ -105,7 +105,7 @@ def train_lm(
     kind: str | nn.Module = "Transformer",
     *,
     seed: int = 0,
-    settings: Settings | None = None,
+    settings: ProseSettings | None = None,
     keep: tuple[int, ...] = (),
     watch: Any = None,
     label: str | None = None,

@@ -8,14 +8,14 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor, nn
 
-from attn_course.experiments.ch09 import CONFIG, Settings
+from attn_course.experiments.ch09 import CONFIG, ProseSettings
 from attn_course.models import DecoderLM, Encoder
 from attn_course.tasks import IGNORE, Batch, Text, mask_tokens, prose
 from attn_course.training import History, fit
 
 WAYS = BOTH_WAYS, TO_THE_LEFT = ("both ways", "to the left")
 
-FILLING = Settings(steps=400, lr=5e-3)
+FILLING = ProseSettings(steps=400, lr=5e-3)
 SHARE = 0.15
 
 
@@ -53,7 +53,7 @@ def make_filler(way: str, text: Text, *, seed: int = 0) -> nn.Module:
 
 
 def hidden_batches(
-    text: Text, settings: Settings, *, share: float = SHARE, seed: int = 0
+    text: Text, settings: ProseSettings, *, share: float = SHARE, seed: int = 0
 ) -> Callable[[int], Batch]:
     """Return `step -> windows with hidden characters`: each step hides others."""
 
@@ -65,7 +65,7 @@ def hidden_batches(
     return batch
 
 
-def hidden_test(text: Text, settings: Settings, *, share: float = SHARE) -> Batch:
+def hidden_test(text: Text, settings: ProseSettings, *, share: float = SHARE) -> Batch:
     """Return held-out windows with hidden characters, always the same; none stays or is replaced.
 
     In training some of the chosen stay or become others (`mask_tokens`). In the test what is
@@ -97,7 +97,7 @@ def train_filler(
     way: str = BOTH_WAYS,
     *,
     seed: int = 0,
-    settings: Settings = FILLING,
+    settings: ProseSettings = FILLING,
     label: str | None = None,
     checkpoint: str | None = None,
 ) -> FillRun:

@@ -4,7 +4,7 @@ import sys
 
 from attn_course import terminal
 from attn_course.sentences import spoken
-from attn_course.setup.diagnosis import Diagnosis
+from attn_course.setup.condition import Condition
 from attn_course.setup.examinations import EXAMINATIONS
 
 COLOURS = {"ok": "green", "note": "yellow", "stops": "bold red"}
@@ -16,30 +16,30 @@ def command() -> None:
 
     The exit status is 1 if something would stop the course.
     """
-    diagnoses = examine()
-    _show(diagnoses)
-    sys.exit(any(diagnosis.state == "stops" for diagnosis in diagnoses))
+    conditions = examine()
+    _show(conditions)
+    sys.exit(any(condition.state == "stops" for condition in conditions))
 
 
-def examine() -> list[Diagnosis]:
-    """All diagnoses of this machine, in the order in which they are shown."""
-    return [diagnosis for look_at in EXAMINATIONS for diagnosis in look_at()]
+def examine() -> list[Condition]:
+    """All conditions of this machine, in the order in which they are shown."""
+    return [condition for look_at in EXAMINATIONS for condition in look_at()]
 
 
-def _show(diagnoses: list[Diagnosis]) -> None:
+def _show(conditions: list[Condition]) -> None:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
     table = Table("", spoken("found"), "", title="attn_course")
-    for diagnosis in diagnoses:
-        what, found = escape(spoken(diagnosis.what)), escape(spoken(diagnosis.found))
-        state = f"[{COLOURS[diagnosis.state]}]{escape(spoken(diagnosis.state))}[/]"
+    for condition in conditions:
+        what, found = escape(spoken(condition.what)), escape(spoken(condition.found))
+        state = f"[{COLOURS[condition.state]}]{escape(spoken(condition.state))}[/]"
         table.add_row(what, found, state)
     console = Console()
     console.print(table)
     # Outside the table, so that a line can be copied whole.
-    for diagnosis in diagnoses:
-        if diagnosis.fix:
-            line = f"{spoken(diagnosis.what)}: {spoken(diagnosis.fix)}"
+    for condition in conditions:
+        if condition.fix:
+            line = f"{spoken(condition.what)}: {spoken(condition.fix)}"
             console.print(escape(line), soft_wrap=True, highlight=False)

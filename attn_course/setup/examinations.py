@@ -1,6 +1,6 @@
 """What the doctor looks at, one function for each thing.
 
-Every function looks at the machine and gives diagnoses; none of them raises, since a broken
+Every function looks at the machine and gives conditions; none of them raises, since a broken
 install is what they are there to describe.
 """
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from attn_course.course import project_root
 from attn_course.sentences import Sentence, joined, say
-from attn_course.setup.diagnosis import Diagnosis, as_is
+from attn_course.setup.condition import Condition, as_is
 from attn_course.setup.packages import (
     install_line,
     installed_version,
@@ -42,80 +42,80 @@ NO_FONT = "none for {scripts}: boxes stand for its characters in pictures"
 INSTALL_FONTS = "install Noto (Debian, Ubuntu: {line})"
 
 
-def look_at_python() -> Iterable[Diagnosis]:
+def look_at_python() -> Iterable[Condition]:
     """The Python that runs this, against those the course is tested with."""
     found = as_is(f"{sys.version.split()[0]}  {sys.executable}")
     lowest, highest = TESTED_PYTHON
     if sys.version_info[:2] < lowest:
-        yield Diagnosis("Python", found, "stops", say(TOO_OLD, version="3.13", line="make lab"))
+        yield Condition("Python", found, "stops", say(TOO_OLD, version="3.13", line="make lab"))
     elif sys.version_info[:2] > highest:
         fix = say(UNTRIED, line="PYTHON=python3.13 make lab")
-        yield Diagnosis("Python", found, "note", fix)
+        yield Condition("Python", found, "note", fix)
     else:
-        yield Diagnosis("Python", found)
+        yield Condition("Python", found)
 
 
-def look_at_packages() -> Iterable[Diagnosis]:
+def look_at_packages() -> Iterable[Condition]:
     """The packages that every notebook needs, each against its lower bound."""
     faults = requirement_faults("attn-course")
     if faults:
-        yield Diagnosis("packages", joined(faults, "; "), "stops", install_line())
+        yield Condition("packages", joined(faults, "; "), "stops", install_line())
     else:
-        yield Diagnosis("packages", "all in versions that fit")
+        yield Condition("packages", "all in versions that fit")
 
 
-def look_at_torch() -> Iterable[Diagnosis]:
+def look_at_torch() -> Iterable[Condition]:
     """Torch, and the devices that it can compute on."""
     try:
         import torch
     except Exception as error:  # a broken build fails with OSError and worse
         found = say(NO_IMPORT, error=_first_line(error))
-        yield Diagnosis("torch", found, "stops", install_line())
+        yield Condition("torch", found, "stops", install_line())
         return
-    yield Diagnosis("torch", as_is(torch.__version__))
-    yield Diagnosis("device", say(THREADS, n=torch.get_num_threads()))
+    yield Condition("torch", as_is(torch.__version__))
+    yield Condition("device", say(THREADS, n=torch.get_num_threads()))
     if torch.cuda.is_available():
         for index in range(torch.cuda.device_count()):
             memory = torch.cuda.get_device_properties(index).total_memory / 1e9
             found = say(GPU, name=torch.cuda.get_device_name(index), memory=memory)
-            yield Diagnosis("device", found)
+            yield Condition("device", found)
     elif shutil.which("nvidia-smi"):
         found = say(GPU_UNUSED, version=str(torch.version.cuda))
-        yield Diagnosis("device", found, "note", CHOOSE_BUILD)
+        yield Condition("device", found, "note", CHOOSE_BUILD)
     if torch.backends.mps.is_available():
-        yield Diagnosis("device", "MPS, Apple GPU")
+        yield Condition("device", "MPS, Apple GPU")
 
 
-def look_at_widgets() -> Iterable[Diagnosis]:
+def look_at_widgets() -> Iterable[Condition]:
     """Whether ipywidgets and anywidget are there, and their parts fit each other."""
     names = ("ipywidgets", "anywidget")
     faults = [fault for name in names for fault in requirement_faults(name)]
     versions = joined((_named_version(name) for name in names), ", ")
     if faults:
         found = say(FAULTS, versions=versions, faults=joined(faults, "; "))
-        yield Diagnosis("widgets", found, "stops", install_line())
+        yield Condition("widgets", found, "stops", install_line())
     else:
-        yield Diagnosis("widgets", say("{versions}, fit each other", versions=versions))
+        yield Condition("widgets", say("{versions}, fit each other", versions=versions))
 
 
-def look_at_jupyterlab() -> Iterable[Diagnosis]:
+def look_at_jupyterlab() -> Iterable[Condition]:
     """JupyterLab, and whether it will load the two extensions that draw widgets."""
     version = installed_version("jupyterlab")
     if version is None:
         # Colab brings its own front end.
         state = "note" if os.environ.get("COLAB_RELEASE_TAG") else "stops"
-        yield Diagnosis("JupyterLab", "missing", state, install_line())
+        yield Condition("JupyterLab", "missing", state, install_line())
         return
     faults = [*requirement_faults("jupyterlab"), *requirement_faults("attn-course", extra="lab")]
     if faults:
         found = say(FAULTS, versions=version, faults=joined(faults, "; "))
-        yield Diagnosis("JupyterLab", found, "stops", install_line())
+        yield Condition("JupyterLab", found, "stops", install_line())
         return
-    yield Diagnosis("JupyterLab", as_is(version))
+    yield Condition("JupyterLab", as_is(version))
     yield from _look_at_lab_extensions()
 
 
-def _look_at_lab_extensions() -> Iterable[Diagnosis]:
+def _look_at_lab_extensions() -> Iterable[Condition]:
     from jupyter_core.paths import jupyter_path
     from jupyterlab_server.config import get_federated_extensions, get_page_config
 
@@ -127,14 +127,14 @@ def _look_at_lab_extensions() -> Iterable[Diagnosis]:
         if extension not in there:
             line = f"{python} -m pip install --force-reinstall --no-deps {package}"
             found = say("has no extension {name}", name=extension)
-            yield Diagnosis("JupyterLab", found, "stops", as_is(line))
+            yield Condition("JupyterLab", found, "stops", as_is(line))
         elif extension in disabled:
             line = f"{python} -m jupyter labextension enable {extension}"
             found = say("its extension {name} is disabled", name=extension)
-            yield Diagnosis("JupyterLab", found, "stops", as_is(line))
+            yield Condition("JupyterLab", found, "stops", as_is(line))
 
 
-def look_at_kernel() -> Iterable[Diagnosis]:
+def look_at_kernel() -> Iterable[Condition]:
     """The kernel named python3, which notebooks ask for: does it run this Python?"""
     fix = as_is(f"{running_python()} -m ipykernel install --sys-prefix")
     try:
@@ -142,27 +142,27 @@ def look_at_kernel() -> Iterable[Diagnosis]:
 
         spec = KernelSpecManager().get_kernel_spec("python3")
     except Exception as error:  # no jupyter_client, no spec, or one that is not JSON
-        yield Diagnosis("kernel", as_is(_first_line(error)), "stops", fix)
+        yield Condition("kernel", as_is(_first_line(error)), "stops", fix)
         return
     program = spec.argv[0]
     # A bare name is replaced by the Python that runs the server.
     if Path(program).name == program or _same_file(program, sys.executable):
-        yield Diagnosis("kernel", "python3 runs this Python")
+        yield Condition("kernel", "python3 runs this Python")
     else:
-        yield Diagnosis("kernel", say(OTHER_PYTHON, program=program), "stops", fix)
+        yield Condition("kernel", say(OTHER_PYTHON, program=program), "stops", fix)
 
 
-def look_at_nbval() -> Iterable[Diagnosis]:
+def look_at_nbval() -> Iterable[Condition]:
     """The plugin that validates and grades notebooks, nbval; learners do without it."""
     version = installed_version("nbval")
     if version is None:
         found = "missing (needed to validate and grade)"
-        yield Diagnosis("nbval", found, "note", install_line())
+        yield Condition("nbval", found, "note", install_line())
     else:
-        yield Diagnosis("nbval", as_is(version))
+        yield Condition("nbval", as_is(version))
 
 
-def look_at_fonts() -> Iterable[Diagnosis]:
+def look_at_fonts() -> Iterable[Condition]:
     """Fonts for the scripts in which chapter 08 writes dates."""
     try:
         from attn_course.plots.fonts import missing_glyphs
@@ -170,39 +170,39 @@ def look_at_fonts() -> Iterable[Diagnosis]:
         missing = missing_glyphs(SCRIPTS.values())
     except Exception as error:  # no matplotlib, or one that does not import
         found = say("cannot be listed: {error}", error=_first_line(error))
-        yield Diagnosis("fonts", found, "note", install_line())
+        yield Condition("fonts", found, "note", install_line())
         return
     without = [name for name, sample in SCRIPTS.items() if set(sample) & set(missing)]
     if without:
         fix = say(INSTALL_FONTS, line="sudo apt install fonts-noto-cjk fonts-noto-core")
         found = say(NO_FONT, scripts=joined(map(say, without), ", "))
-        yield Diagnosis("fonts", found, "note", fix)
+        yield Condition("fonts", found, "note", fix)
     else:
         scripts = joined(map(say, SCRIPTS), ", ")
-        yield Diagnosis("fonts", say("there is one for each of {scripts}", scripts=scripts))
+        yield Condition("fonts", say("there is one for each of {scripts}", scripts=scripts))
 
 
-def look_at_folder() -> Iterable[Diagnosis]:
+def look_at_folder() -> Iterable[Condition]:
     """The course's folder: there, writable, on a disk with room."""
     root = project_root()
     if root is None:
         found, fix = "no course folder here (fine on Colab)", "cd to the clone"
-        yield Diagnosis("folder", found, "note", fix)
+        yield Condition("folder", found, "note", fix)
     elif not os.access(root, os.W_OK):
         found = say("{folder} cannot be written", folder=str(root))
-        yield Diagnosis("folder", found, "stops", as_is(f"chmod -R u+w '{root}'"))
+        yield Condition("folder", found, "stops", as_is(f"chmod -R u+w '{root}'"))
     else:
-        yield Diagnosis("folder", as_is(str(root)))
+        yield Condition("folder", as_is(str(root)))
     free = shutil.disk_usage(root or Path.cwd()).free / 1e9
     if free < ENOUGH_DISK_GB:
         state = "stops" if free < LEAST_DISK_GB else "note"
         fix = as_is(f"{running_python()} -m pip cache purge")
-        yield Diagnosis("disk", say("{free:.1f} GB free", free=free), state, fix)
+        yield Condition("disk", say("{free:.1f} GB free", free=free), state, fix)
     else:
-        yield Diagnosis("disk", say("{free:.0f} GB free", free=free))
+        yield Condition("disk", say("{free:.0f} GB free", free=free))
 
 
-EXAMINATIONS: tuple[Callable[[], Iterable[Diagnosis]], ...] = (
+EXAMINATIONS: tuple[Callable[[], Iterable[Condition]], ...] = (
     look_at_python,
     look_at_packages,
     look_at_torch,

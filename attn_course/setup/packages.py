@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 
 from attn_course.course import project_root
 from attn_course.sentences import Sentence, say
-from attn_course.setup.diagnosis import as_is
+from attn_course.setup.condition import as_is
 from attn_course.setup.lab import INSTALL_LAB
 
 MISSING = "{name} is missing"

@@ -8,7 +8,7 @@ from attn_course.experiments.ch08 import (
     BEST,
     KINDS,
     DateRun,
-    Settings,
+    DateSettings,
     lengths_of,
     padding_only_loss,
     train_dates,
@@ -43,7 +43,7 @@ def tuned(kind: str) -> Claim:
     Without attention, seeds of one setting differ by as much.
     """
 
-    def exact_match(settings: Settings, seed: int) -> float:
+    def exact_match(settings: DateSettings, seed: int) -> float:
         return train_dates(kind, seed=seed, settings=settings, label="").exact
 
     # a grid of eight runs a model takes many minutes

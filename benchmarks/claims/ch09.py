@@ -9,7 +9,7 @@ from attn_course.experiments.ch09 import (
     BEST,
     KINDS,
     LMRun,
-    Settings,
+    ProseSettings,
     ngram_losses,
     scaled,
     train_lm,
@@ -84,7 +84,7 @@ def gap(seed: int) -> Mapping[str, float]:
 def tuned(kind: str) -> Claim:
     """That no setting of the grid is clearly better: by more than 0.03 nats, held out."""
 
-    def loss(settings: Settings, seed: int) -> float:
+    def loss(settings: ProseSettings, seed: int) -> float:
         return train_lm(kind, seed=seed, settings=settings, label="").loss
 
     return near_the_best(f"{kind} on prose", BEST[kind], loss, GRID, 0.03, rises=False)

@@ -9,7 +9,7 @@ State = Literal["ok", "note", "stops"]
 
 
 @dataclass(frozen=True)
-class Diagnosis:
+class Condition:
     """One row: what was looked at, what was found, whether it matters, how to fix it.
 
     `stops` is for what would stop the course, `note` for what would not.
