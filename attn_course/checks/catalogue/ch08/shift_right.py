@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Diagnosis, Exercise, Mistake, Output, Seen, Stage
+from attn_course.checks.exercise import Diagnosis, Exercise, Mistake, Output, Seen, Stage
+from attn_course.sentences import say
 from attn_course.tasks.base import shift_right
 
 Probe = tuple[Any, ...]
@@ -62,28 +63,14 @@ def other_start(seen: Sequence[Seen]) -> Diagnosis | None:
     firsts = {int(number) for s in seen for number in s.actual[:, 0]}
     if len(firsts) != 1:
         return None
-    return Diagnosis(
-        f"The tokens move as they should, but each sequence starts with {firsts.pop()}, whatever "
-        "start_token is.",
-        "start-fixed",
+    words = (
+        "The tokens move as they should, but each sequence starts with {start}, whatever "
+        "start_token is."
     )
+    return Diagnosis(say(words, start=firsts.pop()), "start-fixed")
 
 
 # -- wrong versions ---------------------------------------------------------------------------
-
-
-def version(shift: Callable[[Tensor, Tensor, int], Tensor]) -> Answer:
-    """A version made from the targets, a column of start tokens, and the start token."""
-
-    def answer(targets: Tensor, start_token: int = 0) -> Tensor:
-        return shift(targets, torch.full_like(targets[:, :1], start_token), start_token)
-
-    return answer
-
-
-def joined(*parts: Tensor) -> Tensor:
-    """Columns beside each other."""
-    return torch.cat(parts, dim=1)
 
 
 def in_place(targets: Tensor, start_token: int = 0) -> Tensor:
@@ -102,92 +89,82 @@ def overwritten(targets: Tensor, start_token: int = 0) -> Tensor:
     return shifted
 
 
-def along_the_batch(targets: Tensor, start_token: int = 0) -> Tensor:
-    """Moves rows instead of columns."""
-    return torch.cat([torch.full_like(targets[:1], start_token), targets[:-1]])
-
-
-def fixed_start(number: int) -> Answer:
-    """Always starts with the same number."""
-    return lambda targets, start_token=0: shift_right(targets, number)
-
+START = "torch.full_like(targets[:, :1], start_token)"
+PARTS = "[start, targets[:, :-1]]"
+RESULT = f"torch.cat({PARTS}, dim=1)"
 
 MISTAKES = (
     Mistake(
         "not-shifted",
         "The targets come back as they are: the decoder would read the very token that it is to "
         "predict, and learn to copy.",
-        version(lambda targets, column, start: targets.clone()),
+        {RESULT: "targets.clone()"},
     ),
     Mistake(
         "shifted-left",
         "The tokens move to the left: at each position the decoder would read the token *after* "
         "the one that it is to predict.",
-        version(lambda targets, column, start: joined(targets[:, 1:], column)),
+        {PARTS: "[targets[:, 1:], start]"},
     ),
     Mistake(
         "wrapped-round",
         "The last token comes round to the front. The first thing that a decoder reads is the "
         "start token.",
-        version(lambda targets, column, start: targets.roll(1, dims=1)),
-        also=(version(lambda targets, column, start: targets.roll(1)),),
+        {RESULT: "targets.roll(1, dims=1)"},
+        also=({RESULT: "targets.roll(1)"},),
     ),
     Mistake(
         "rolled-left",
         "The tokens move to the left, and the first comes round to the end.",
-        version(lambda targets, column, start: targets.roll(-1, dims=1)),
+        {RESULT: "targets.roll(-1, dims=1)"},
     ),
     Mistake(
         "one-too-many",
         "Nothing is dropped at the end: the result is one token longer than the targets. The last "
         "target is predicted, but nothing is predicted from it.",
-        version(lambda targets, column, start: joined(column, targets)),
+        {PARTS: "[start, targets]"},
     ),
     Mistake(
         "no-start",
         "The start token is missing: the last token is dropped, and nothing stands in front.",
-        version(lambda targets, column, start: targets[:, :-1]),
+        {PARTS: "[targets[:, :-1]]"},
     ),
     Mistake(
         "first-dropped",
         "The first token is dropped instead of the last: the decoder would never read it.",
-        version(lambda targets, column, start: joined(column, targets[:, 1:])),
+        {PARTS: "[start, targets[:, 1:]]"},
     ),
     Mistake(
         "first-kept",
         "The first target stays in front and is read before it is predicted. The start token "
         "takes its place.",
-        version(lambda targets, column, start: joined(targets[:, :1], targets[:, :-1])),
+        {PARTS: "[targets[:, :1], targets[:, :-1]]"},
     ),
     Mistake(
         "start-at-the-end",
         "The start token stands at the end.",
-        version(lambda targets, column, start: joined(targets[:, :-1], column)),
+        {PARTS: "[targets[:, :-1], start]"},
     ),
     Mistake(
         "appended",
         "The start token stands behind the targets, and nothing is moved.",
-        version(lambda targets, column, start: joined(targets, column)),
+        {PARTS: "[targets, start]"},
     ),
     Mistake(
         "by-two",
         "The tokens move by two places. Each position should read the token just before its own.",
-        version(lambda targets, column, start: joined(column, column, targets)[:, :-2]),
+        {RESULT: "torch.cat([start, start, targets], dim=1)[:, :-2]"},
     ),
     Mistake(
         "along-the-batch",
         "Whole sequences are moved, not their tokens: axis 0 is the batch, axis 1 the position.",
-        along_the_batch,
+        {"targets[:, :1]": "targets[:1]", "targets[:, :-1]": "targets[:-1]", "dim=1": "dim=0"},
     ),
     Mistake(
         "flattened",
         "The batch is treated as one long sequence: the last token of a row runs over into the "
         "next.",
-        version(
-            lambda targets, column, start: torch.cat([column[0], targets.flatten()[:-1]]).view_as(
-                targets
-            )
-        ),
+        {RESULT: "torch.cat([start[0], targets.flatten()[:-1]]).view_as(targets)"},
     ),
     Mistake(
         "first-repeated",
@@ -198,23 +175,19 @@ MISTAKES = (
     Mistake(
         "reversed",
         "The tokens come back in reverse order.",
-        version(lambda targets, column, start: joined(column, targets.flip(1)[:, 1:])),
-        also=(version(lambda targets, column, start: targets.flip(1)),),
+        {PARTS: "[start, targets.flip(1)[:, 1:]]"},
+        also=({RESULT: "targets.flip(1)"},),
     ),
     Mistake(
         "start-added",
         "Every token is moved by the start token's number, or replaced by it.",
-        version(lambda targets, column, start: torch.full_like(targets, start)),
-        also=(version(lambda targets, column, start: targets + start),),
+        {RESULT: "torch.full_like(targets, start_token)"},
+        also=({RESULT: "targets + start_token"},),
     ),
     Mistake(
         "floats",
         "The result holds floats. Tokens are integers: an embedding looks up nothing else.",
-        version(
-            lambda targets, column, start: joined(
-                torch.zeros(len(targets), 1) + start, targets[:, :-1]
-            )
-        ),
+        {START: "torch.zeros(len(targets), 1) + start_token"},
     ),
     Mistake(
         "in-place",
@@ -224,7 +197,7 @@ MISTAKES = (
     Mistake(
         "start-fixed",
         "Each sequence starts with the same number, whatever start_token is.",
-        examples=(fixed_start(0), fixed_start(1), fixed_start(2)),
+        examples=tuple({"1], start_token": f"1], {number}"} for number in (0, 1, 2)),
     ),
 )
 
