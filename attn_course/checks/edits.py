@@ -8,6 +8,7 @@ where the answer stands.
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
@@ -15,10 +16,25 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+import torch
+import torch.nn.functional as F
+from einops import einsum, rearrange
+from torch import nn
+
 Edits = Mapping[str, str]
 """Pieces of a right answer's source, each of which stands there once, and what replaces them."""
 
 Answer = Callable[..., Any]
+
+IMPORTED: dict[str, Any] = {
+    "F": F,
+    "einsum": einsum,
+    "math": math,
+    "nn": nn,
+    "rearrange": rearrange,
+    "torch": torch,
+}
+"""What learners have at hand, and so a replacement too, whether the right answer needs it or not."""
 
 
 def edited(right: Answer, edits: Edits) -> Answer:
@@ -35,7 +51,7 @@ def edited(right: Answer, edits: Edits) -> Answer:
     """
     text = source(right)
     module = sys.modules[right.__module__]
-    namespace = dict(vars(module))
+    namespace = IMPORTED | vars(module)
     # lines keep their numbers, so that a traceback leads to the right answer's own
     first = inspect.getsourcelines(inspect.unwrap(right))[1]
     code = "\n" * (first - 1) + _replaced(text, edits, right.__name__)

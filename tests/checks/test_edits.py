@@ -61,6 +61,13 @@ def test_a_piece_that_is_not_there_once_is_refused(edits, told):
         edited(scaled, edits)
 
 
+def test_a_replacement_may_use_what_learners_import():
+    wrong = edited(
+        scaled, {"scores.softmax(dim=-1)": "F.softmax(rearrange(scores, 'i j -> j i'), 0)"}
+    )
+    assert wrong(Q, K).shape == (4, 2)
+
+
 def test_what_does_not_stand_by_itself_is_refused():
     def inner():
         return 1
