@@ -34,7 +34,7 @@ IMPORTED: dict[str, Any] = {
     "rearrange": rearrange,
     "torch": torch,
 }
-"""What learners have at hand, and so a replacement too, whether the right answer needs it or not."""
+"""What learners import, so that a replacement may use it where the right answer does not."""
 
 
 def edited(right: Answer, edits: Edits) -> Answer:
