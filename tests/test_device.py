@@ -142,3 +142,13 @@ def test_a_script_does_not_pay_for_widgets():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == "False\n"
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_the_toggle_speaks_the_readers_language(monkeypatch):
+    monkeypatch.setenv("ATTN_COURSE_LANGUAGE", "en-XA")
+    found = buttons(DeviceToggle())
+    texts = [text for button in found.values() for text in (button.description, button.tooltip)]
+    assert all(text.startswith("⟦") for text in texts)
+    assert "ccaannnnoott bbee cchhoosseenn" in toggle._shown.box.children[-1].value
+    assert "⟦CCPPUU⟧.⟧" in toggle._shown.status.value

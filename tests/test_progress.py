@@ -112,3 +112,12 @@ def test_the_bars_count_what_has_passed(file, capsys):
     row = next(line for line in text.splitlines() if "█" in line)
     total = int(row.split(" of ")[1])
     assert row.count("█") == overview.BAR_CELLS // total
+
+
+def test_the_bars_speak_the_readers_language(file, capsys, monkeypatch):
+    monkeypatch.setenv("ATTN_COURSE_LANGUAGE", "en-XA")
+    overview.show_progress()
+    *rows, summary = capsys.readouterr().out.splitlines()
+    assert all(row.endswith("⟧") and "⟦" in row for row in rows)
+    assert summary.startswith("⟦")
+    assert len({row.index("░") for row in rows}) == 1

@@ -203,3 +203,15 @@ def test_without_a_kernel_the_question_reads_as_text():
 def test_without_a_notebook_the_question_is_text(capsys):
     asking.quiz("q00")
     assert "○ one" in capsys.readouterr().out
+
+
+def test_what_is_told_of_answers_is_said_in_the_readers_language(monkeypatch, capsys):
+    monkeypatch.setenv("ATTN_COURSE_LANGUAGE", "en-XA")
+    asking.recall("00")
+    asking.reveal("p-number", 1.0)
+    commit("p-number", 0.5, 60)
+    asking.reveal("p-number", 0.5)
+    asking.calibration()
+    told = capsys.readouterr().out.splitlines()
+    assert len(told) == 4
+    assert all(line.startswith("⟦") and line.endswith("⟧") for line in told)

@@ -85,7 +85,7 @@ class _Buttons:
         self.status = ipywidgets.HTML()
         missing = joined(
             (
-                say(MISSING, name=spoken(NAMES[name]), reason=spoken(reason))
+                say(MISSING, name=say(NAMES[name]), reason=say(reason))
                 for name, reason in reasons.items()
                 if reason is not None
             ),
@@ -101,7 +101,7 @@ class _Buttons:
         for name, button in self.buttons.items():
             button.button_style = "primary" if name == kind else ""
             button.icon = "check" if name == kind else ""
-        text = say(CHOSEN, name=spoken(NAMES[kind]))
+        text = say(CHOSEN, name=say(NAMES[kind]))
         self.status.value = f'<span role="status">{text}</span>'
 
     def close(self) -> None:

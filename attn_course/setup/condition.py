@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from attn_course.sentences import Sentence, Spoken, say
+from attn_course.sentences import Spoken
 
 State = Literal["ok", "note", "stops"]
 
@@ -19,8 +19,3 @@ class Condition:
     found: Spoken
     state: State = "ok"
     fix: Spoken = ""
-
-
-def as_is(text: str) -> Sentence:
-    """A name, a version, a line to type: the same in every language."""
-    return say("{text}", text=text)

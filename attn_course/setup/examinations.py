@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from attn_course.course import project_root
-from attn_course.sentences import Sentence, joined, say
-from attn_course.setup.condition import Condition, as_is
+from attn_course.sentences import Code, Sentence, joined, say
+from attn_course.setup.condition import Condition
 from attn_course.setup.packages import (
     install_line,
     installed_version,
@@ -44,7 +44,7 @@ INSTALL_FONTS = "install Noto (Debian, Ubuntu: {line})"
 
 def look_at_python() -> Iterable[Condition]:
     """The Python that runs this, against those the course is tested with."""
-    found = as_is(f"{sys.version.split()[0]}  {sys.executable}")
+    found = Code(f"{sys.version.split()[0]}  {sys.executable}")
     lowest, highest = TESTED_PYTHON
     if sys.version_info[:2] < lowest:
         yield Condition("Python", found, "stops", say(TOO_OLD, version="3.13", line="make lab"))
@@ -72,7 +72,7 @@ def look_at_torch() -> Iterable[Condition]:
         found = say(NO_IMPORT, error=_first_line(error))
         yield Condition("torch", found, "stops", install_line())
         return
-    yield Condition("torch", as_is(torch.__version__))
+    yield Condition("torch", Code(torch.__version__))
     yield Condition("device", say(THREADS, n=torch.get_num_threads()))
     if torch.cuda.is_available():
         for index in range(torch.cuda.device_count()):
@@ -111,7 +111,7 @@ def look_at_jupyterlab() -> Iterable[Condition]:
         found = say(FAULTS, versions=version, faults=joined(faults, "; "))
         yield Condition("JupyterLab", found, "stops", install_line())
         return
-    yield Condition("JupyterLab", as_is(version))
+    yield Condition("JupyterLab", Code(version))
     yield from _look_at_lab_extensions()
 
 
@@ -127,22 +127,22 @@ def _look_at_lab_extensions() -> Iterable[Condition]:
         if extension not in there:
             line = f"{python} -m pip install --force-reinstall --no-deps {package}"
             found = say("has no extension {name}", name=extension)
-            yield Condition("JupyterLab", found, "stops", as_is(line))
+            yield Condition("JupyterLab", found, "stops", Code(line))
         elif extension in disabled:
             line = f"{python} -m jupyter labextension enable {extension}"
             found = say("its extension {name} is disabled", name=extension)
-            yield Condition("JupyterLab", found, "stops", as_is(line))
+            yield Condition("JupyterLab", found, "stops", Code(line))
 
 
 def look_at_kernel() -> Iterable[Condition]:
     """The kernel named python3, which notebooks ask for: does it run this Python?"""
-    fix = as_is(f"{running_python()} -m ipykernel install --sys-prefix")
+    fix = Code(f"{running_python()} -m ipykernel install --sys-prefix")
     try:
         from jupyter_client.kernelspec import KernelSpecManager
 
         spec = KernelSpecManager().get_kernel_spec("python3")
     except Exception as error:  # no jupyter_client, no spec, or one that is not JSON
-        yield Condition("kernel", as_is(_first_line(error)), "stops", fix)
+        yield Condition("kernel", Code(_first_line(error)), "stops", fix)
         return
     program = spec.argv[0]
     # A bare name is replaced by the Python that runs the server.
@@ -159,7 +159,7 @@ def look_at_nbval() -> Iterable[Condition]:
         found = "missing (needed to validate and grade)"
         yield Condition("nbval", found, "note", install_line())
     else:
-        yield Condition("nbval", as_is(version))
+        yield Condition("nbval", Code(version))
 
 
 def look_at_fonts() -> Iterable[Condition]:
@@ -190,13 +190,13 @@ def look_at_folder() -> Iterable[Condition]:
         yield Condition("folder", found, "note", fix)
     elif not os.access(root, os.W_OK):
         found = say("{folder} cannot be written", folder=str(root))
-        yield Condition("folder", found, "stops", as_is(f"chmod -R u+w '{root}'"))
+        yield Condition("folder", found, "stops", Code(f"chmod -R u+w '{root}'"))
     else:
-        yield Condition("folder", as_is(str(root)))
+        yield Condition("folder", Code(str(root)))
     free = shutil.disk_usage(root or Path.cwd()).free / 1e9
     if free < ENOUGH_DISK_GB:
         state = "stops" if free < LEAST_DISK_GB else "note"
-        fix = as_is(f"{running_python()} -m pip cache purge")
+        fix = Code(f"{running_python()} -m pip cache purge")
         yield Condition("disk", say("{free:.1f} GB free", free=free), state, fix)
     else:
         yield Condition("disk", say("{free:.0f} GB free", free=free))

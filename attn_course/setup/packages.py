@@ -7,8 +7,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 from attn_course.course import project_root
-from attn_course.sentences import Sentence, say
-from attn_course.setup.condition import as_is
+from attn_course.sentences import Code, Sentence, say
 from attn_course.setup.lab import INSTALL_LAB
 
 MISSING = "{name} is missing"
@@ -45,13 +44,13 @@ def installed_version(distribution: str) -> str | None:
         return None
 
 
-def install_line() -> Sentence:
+def install_line() -> Code:
     """The line that installs the course with all that learners need."""
     root, python = project_root(), running_python()
     if root is None:
-        return as_is(f"{python} -m pip install --upgrade attn-course")
+        return Code(f"{python} -m pip install --upgrade attn-course")
     line = INSTALL_LAB.replace("python", python, 1)
-    return as_is(line if root == Path.cwd() else f"cd '{root}' && {line}")
+    return Code(line if root == Path.cwd() else f"cd '{root}' && {line}")
 
 
 def running_python() -> str:
