@@ -42,6 +42,15 @@ def test_the_reference_passes_whatever_the_seed(exercise):
         assert not report.remarks
 
 
+# kills: mistakes that are edits of an answer which is wrong itself
+@pytest.mark.parametrize("exercise", [each for each in EXERCISES if each.right], ids=label)
+def test_the_answer_that_mistakes_are_edits_of_passes_whatever_the_seed(exercise):
+    for seed in range(5):
+        report = examine(exercise.right, exercise, seed)
+        assert report.passed, report.message
+        assert not report.remarks
+
+
 @pytest.mark.parametrize("exercise", EXERCISES, ids=label)
 def test_a_stub_and_empty_answers_are_rejected(exercise):
     def stub(*_args):
