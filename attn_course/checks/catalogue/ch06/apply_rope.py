@@ -1,4 +1,4 @@
-"""Exercise 6.3, apply_rope: its stages."""
+"""Exercise 6.3, apply_rope: its probes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from math import log
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch06.rope_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch06.rope_mistakes import MISTAKES, rope
 from attn_course.checks.compare import number
-from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage, normal, tenths
+from attn_course.checks.exercise import (
+    Diagnosis,
+    Exercise,
+    Output,
+    Seen,
+    Stage,
+    normal,
+    tenths,
+)
 from attn_course.checks.gradients import gradient_stage
 from attn_course.checks.refusals import not_refused, refusal_stages
 from attn_course.positions import apply_rope
+from attn_course.sentences import say
 
 INPUTS = ("x", "positions", "base")
 
@@ -88,14 +97,16 @@ def read_base(seen: Sequence[Seen]) -> Diagnosis | None:
     widths = [width for _, _, width in found]
     if len(found) > 1 and max(widths) - min(widths) < 0.01 * max(widths):
         return Diagnosis(
-            f"The exponent is divided by {number(widths[0])} whatever the width of x is. It is "
-            "2i/d, where d is the size of the last axis: that of one head.",
+            say(
+                "The exponent is divided by {width} whatever the width of x is. It is 2i/d, where "
+                "d is the size of the last axis: that of one head.",
+                width=number(widths[0]),
+            ),
             "fixed-width",
         )
     base, wanted = wrong[0]
-    return Diagnosis(
-        f"The pairs are turned with the base {number(base)}, not {number(wanted)}.", "base"
-    )
+    words = "The pairs are turned with the base {base}, not {wanted}."
+    return Diagnosis(say(words, base=number(base), wanted=number(wanted)), "base")
 
 
 def _base_of(x: Tensor, positions: Tensor, turned: Tensor) -> float | None:
@@ -120,6 +131,7 @@ def _base_of(x: Tensor, positions: Tensor, turned: Tensor) -> float | None:
 EXERCISE = Exercise(
     number="6.3",
     reference=apply_rope,
+    right=rope,
     outputs=(Output("turned", "b n d"),),
     difficulty=2,
     minutes=25,
