@@ -311,7 +311,7 @@ MISTAKES = (
     Mistake(
         "complex-left",
         "The result is complex. torch.view_as_real, and flatten, give the features back.",
-        {JOINED: "torch.complex(first, second)", RESULT: "turned"},
+        {JOINED: "torch.complex(first, second)"},
     ),
     Mistake(
         "halves-returned",
