@@ -1,4 +1,4 @@
-"""Exercise 8.5, greedy_decode: its stages."""
+"""Exercise 8.5, greedy_decode: the model it is called with, and its stages."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attn_course.checks.catalogue.ch08.greedy_decode_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch08.greedy_decode_mistakes import MISTAKES, written_greedily
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage
 from attn_course.generation import greedy_decode
 from attn_course.masks import padding_mask
+from attn_course.sentences import say
 
 Probe = tuple[Any, ...]
 SOURCE_VOCAB, TARGET_VOCAB, WIDTH = 9, 7, 5
@@ -193,10 +194,12 @@ def draw_modes(rng: Generator) -> Iterator[Probe]:
 
 
 TOKENS = (Output("tokens", "b n"),)
+INPUTS = ("model number", "source", "start_token", "max_len")
 
 EXERCISE = Exercise(
     number="8.5",
     reference=greedy_decode,
+    right=written_greedily,
     wire="callable",
     outputs=TOKENS,
     difficulty=2,
@@ -210,7 +213,7 @@ EXERCISE = Exercise(
             "The first token should be the one that the model finds most likely after the start "
             "token.",
             call=write_without_padding,
-            inputs=("model number", "source", "start_token", "max_len"),
+            inputs=INPUTS,
         ),
         Stage(
             "several tokens",
@@ -218,36 +221,36 @@ EXERCISE = Exercise(
             "The first token is right, what follows it is not: each should be the most likely one "
             "after *all* that has been written.",
             call=write_without_padding,
-            inputs=("model number", "source", "start_token", "max_len"),
+            inputs=INPUTS,
         ),
         Stage(
             "batch",
             draw_batch,
             "One source comes out right, several do not: each is written for itself.",
             call=write_without_padding,
-            inputs=("model number", "source", "start_token", "max_len"),
+            inputs=INPUTS,
         ),
         Stage(
             "start token",
             draw_start,
             "With another start token the tokens differ.",
             call=write_without_padding,
-            inputs=("model number", "source", "start_token", "max_len"),
+            inputs=INPUTS,
         ),
         Stage(
             "padding",
             draw_padding,
             "With padding in the source the tokens differ. Both encode and decode want it.",
             call=write,
-            inputs=("model number", "source", "start_token", "max_len", "padding"),
+            inputs=(*INPUTS, "padding"),
         ),
         Stage(
             "mode",
             draw_modes,
             "The model should run in eval mode, and be left in the mode in which it was.",
             call=mode_kept,
-            outputs=(*TOKENS, Output("model.training afterwards")),
-            inputs=("model number", "source", "start_token", "max_len", "model.training"),
+            outputs=(*TOKENS, Output(say("model.training afterwards"))),
+            inputs=(*INPUTS, "model.training"),
         ),
         Stage(
             "no gradients",
@@ -255,16 +258,16 @@ EXERCISE = Exercise(
             "The model runs with gradients being recorded: memory grows with every token, for "
             "nothing.",
             call=recorded,
-            outputs=(Output("whether gradients were recorded"),),
-            inputs=("model number", "source", "start_token", "max_len"),
+            outputs=(Output(say("whether gradients were recorded")),),
+            inputs=INPUTS,
         ),
         Stage(
             "encoded once",
             draw_default,
             "The source is encoded anew for every token. It does not change: once is enough.",
             call=encodings,
-            outputs=(Output("number of calls of encode"),),
-            inputs=("model number", "source", "start_token", "max_len"),
+            outputs=(Output(say("number of calls of encode")),),
+            inputs=INPUTS,
             remark=True,
         ),
     ),
