@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch01.gradient_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch01.gradient_mistakes import MISTAKES, right
 from attn_course.checks.catalogue.ch01.rnn_step import small
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
 from attn_course.recurrent import gradient_by_distance, run_rnn
@@ -108,6 +108,7 @@ def draw_recurrent(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="1.3",
     reference=gradient_by_distance,
+    right=right,
     wire="callable",
     outputs=(Output("result", "distance"),),
     difficulty=3,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal
+from attn_course.checks.exercise import Exercise, Mistake, Output, Stage, normal
 from attn_course.checks.gradients import detached_inputs, gradient_stage
 from attn_course.recurrent import rnn_step
+from attn_course.sentences import say
 
 # -- probes -----------------------------------------------------------------------------------
 
@@ -84,242 +84,204 @@ def draw_to_train(rng: Generator) -> Iterator[tuple]:
     yield drawn(rng, 2, 5, 3)
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
+# -- known mistakes ---------------------------------------------------------------------------
 
 
-def step(
-    x: Tensor,
-    h: Tensor,
-    W_x: Tensor,
-    W_h: Tensor,
-    b: Tensor,
-    *,
-    add: Any = lambda from_x, from_h, b: from_x + from_h + b,
-    squash: Any = torch.tanh,
-    after: Any = lambda new, h, b: new,
-) -> Any:
-    """The step with its joints open: each mistake replaces one of them."""
-    return after(squash(add(x @ W_x, h @ W_h, b)), h, b)
-
-
-def added(add: Any) -> Answer:
-    """A version that adds up other parts."""
-    return partial(step, add=add)
-
-
-def squashed(squash: Any) -> Answer:
-    """A version with another function in the place of tanh."""
-    return partial(step, squash=squash)
-
-
-def afterwards(after: Any) -> Answer:
-    """A version that does something more to the new state."""
-    return partial(step, after=after)
-
-
-def by_exponentials(z: Tensor) -> Tensor:
-    """Tanh as it stands in a formula book: infinite over infinite for a large z."""
-    return (z.exp() - (-z).exp()) / (z.exp() + (-z).exp())
-
-
-def by_one_exponential(z: Tensor) -> Tensor:
-    """The same formula, with both parts multiplied by exp(z)."""
-    return ((2 * z).exp() - 1) / ((2 * z).exp() + 1)
-
-
-def overwrite(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
-    """Writes the new state into the caller's old one."""
-    new = step(x, h, W_x, W_h, b)
-    with torch.no_grad():
-        h.copy_(new)
+def right(x: Tensor, h: Tensor, W_x: Tensor, W_h: Tensor, b: Tensor) -> Tensor:
+    """The step as a learner may write it; each mistake is an edit of it."""
+    z = x @ W_x + h @ W_h + b
+    new = torch.tanh(z)
     return new
 
 
-WHICH_TANH = "tanh is taken once, of the whole sum x W_x + h W_h + b"
+SUM, TANH = "x @ W_x + h @ W_h + b", "torch.tanh(z)"
+BY_EXPONENTIALS = "(z.exp() - (-z).exp()) / (z.exp() + (-z).exp())"
+BY_ONE_EXPONENTIAL = "((2 * z).exp() - 1) / ((2 * z).exp() + 1)"
+
+ONCE = say("tanh is taken once, of the whole sum x W_x + h W_h + b")
 MISTAKES = (
     Mistake(
         "no-tanh",
         "The sum is returned as it is: tanh is missing, or its result is thrown away.",
-        squashed(lambda z: z),
+        {TANH: "z"},
     ),
-    Mistake("tanh-twice", "tanh is taken twice.", squashed(lambda z: z.tanh().tanh())),
+    Mistake("tanh-twice", "tanh is taken twice.", {TANH: "z.tanh().tanh()"}),
     Mistake(
         "sigmoid",
         "The sum goes through a sigmoid, which has only values from 0 to 1. The step asks for "
         "tanh, from -1 to 1.",
-        squashed(torch.sigmoid),
+        {TANH: "torch.sigmoid(z)"},
     ),
     Mistake(
         "stretched-sigmoid",
         "A sigmoid, stretched to values from -1 to 1, is only half as steep as tanh: tanh(z) is "
         "2 σ(2z) - 1.",
-        squashed(lambda z: 2 * torch.sigmoid(z) - 1),
+        {TANH: "2 * torch.sigmoid(z) - 1"},
     ),
     Mistake(
         "relu",
         "Negative sums become 0: this is a ReLU. The step asks for tanh.",
-        squashed(torch.relu),
+        {TANH: "torch.relu(z)"},
     ),
     Mistake(
         "clamped",
         "The sum is cut off at -1 and 1. tanh bends there gradually.",
-        squashed(lambda z: z.clamp(-1, 1)),
+        {TANH: "z.clamp(-1, 1)"},
     ),
     Mistake(
         "tanh-overflow",
         "exp of a large number is infinite, and infinite over infinite is NaN: this formula "
         "for tanh holds for small sums only.",
-        squashed(by_exponentials),
+        {TANH: BY_EXPONENTIALS},
         also=(
-            squashed(by_one_exponential),
-            squashed(lambda z: by_exponentials(z).nan_to_num()),
-            squashed(lambda z: by_one_exponential(z).nan_to_num()),
+            {TANH: BY_ONE_EXPONENTIAL},
+            {TANH: f"({BY_EXPONENTIALS}).nan_to_num()"},
+            {TANH: f"({BY_ONE_EXPONENTIAL}).nan_to_num()"},
         ),
     ),
-    Mistake("no-bias", "The bias b is forgotten.", added(lambda x, h, b: x + h)),
+    Mistake("no-bias", "The bias b is forgotten.", {" + b": ""}),
     Mistake(
         "bias-twice",
         "The bias is added twice. (PyTorch's `nn.RNN` has two biases; this step has one.)",
-        added(lambda x, h, b: x + b + h + b),
+        {" + b": " + b + b"},
     ),
-    Mistake(
-        "bias-subtracted", "The bias is subtracted, not added.", added(lambda x, h, b: x + h - b)
-    ),
+    Mistake("bias-subtracted", "The bias is subtracted, not added.", {" + b": " - b"}),
     Mistake(
         "bias-after-tanh",
-        f"The bias is added after the tanh: {WHICH_TANH}.",
-        partial(
-            step, add=lambda from_x, from_h, b: from_x + from_h, after=lambda new, h, b: new + b
-        ),
+        say("The bias is added after the tanh: {once}.", once=ONCE),
+        {" + b": "", TANH: "torch.tanh(z) + b"},
     ),
     Mistake(
         "bias-down-the-batch",
         "The bias is laid along the batch: each sequence gets one number of it. It belongs to "
         "the features, and each sequence gets all of it.",
-        added(lambda x, h, b: x + h + b[:, None]),
+        {" + b": " + b[:, None]"},
     ),
     Mistake(
         "tanh-for-each-part",
-        f"Input and state each go through a tanh of their own before they are added: {WHICH_TANH}.",
-        lambda x, h, W_x, W_h, b: (x @ W_x).tanh() + (h @ W_h).tanh() + b.tanh(),
+        say(
+            "Input and state each go through a tanh of their own before they are added: {once}.",
+            once=ONCE,
+        ),
+        {SUM: "(x @ W_x).tanh() + (h @ W_h).tanh() + b.tanh()", TANH: "z"},
     ),
     Mistake(
         "tanh-of-the-state-only",
-        f"The input is added outside the tanh: {WHICH_TANH}.",
-        lambda x, h, W_x, W_h, b: x @ W_x + (h @ W_h + b).tanh(),
+        say("The input is added outside the tanh: {once}.", once=ONCE),
+        {SUM: "x @ W_x + (h @ W_h + b).tanh()", TANH: "z"},
     ),
     Mistake(
         "tanh-of-the-input-only",
-        f"The old state is added outside the tanh: {WHICH_TANH}.",
-        lambda x, h, W_x, W_h, b: (x @ W_x + b).tanh() + h @ W_h,
+        say("The old state is added outside the tanh: {once}.", once=ONCE),
+        {SUM: "(x @ W_x + b).tanh() + h @ W_h", TANH: "z"},
     ),
     Mistake(
         "two-tanhs",
-        f"There are two tanhs, one for the input and one for the state: {WHICH_TANH}.",
-        lambda x, h, W_x, W_h, b: (x @ W_x + b).tanh() + (h @ W_h).tanh(),
+        say("There are two tanhs, one for the input and one for the state: {once}.", once=ONCE),
+        {SUM: "(x @ W_x + b).tanh() + (h @ W_h).tanh()", TANH: "z"},
     ),
     Mistake(
         "bias-with-the-state",
-        f"There are two tanhs, and the bias is in the state's: {WHICH_TANH}.",
-        lambda x, h, W_x, W_h, b: (x @ W_x).tanh() + (h @ W_h + b).tanh(),
+        say("There are two tanhs, and the bias is in the state's: {once}.", once=ONCE),
+        {SUM: "(x @ W_x).tanh() + (h @ W_h + b).tanh()", TANH: "z"},
     ),
     Mistake(
         "state-ignored",
         "The old state h changes nothing: the network would remember nothing.",
-        added(lambda x, h, b: x + b),
+        {" + h @ W_h": ""},
     ),
     Mistake(
         "input-ignored",
         "The input x changes nothing: the network would read nothing.",
-        added(lambda x, h, b: h + b),
+        {"x @ W_x + ": ""},
     ),
     Mistake(
         "multiplied",
         "What comes from the input and what comes from the state are multiplied with each "
         "other. They are added.",
-        added(lambda x, h, b: x * h + b),
+        {"x @ W_x + h @ W_h": "(x @ W_x) * (h @ W_h)"},
     ),
     Mistake(
         "elementwise-product",
         "`*` multiplies number by number. A vector times a matrix is a matrix product: each new "
         "number is a sum over the old ones.",
-        lambda x, h, W_x, W_h, b: torch.tanh(x * W_x + h * W_h + b),
+        {"x @": "x *", "h @": "h *"},
     ),
     Mistake(
         "averaged",
         "The two parts are averaged; they are added, without a factor.",
-        added(lambda x, h, b: (x + h) / 2 + b),
+        {"x @ W_x + h @ W_h": "(x @ W_x + h @ W_h) / 2"},
     ),
     Mistake(
         "state-subtracted",
         "What comes from the state is subtracted, not added.",
-        added(lambda x, h, b: x - h + b),
+        {"+ h @ W_h": "- h @ W_h"},
     ),
     Mistake(
         "old-state-added",
         "The old state is added to the new one after the tanh. In this step it enters through "
         "W_h only.",
-        afterwards(lambda new, h, b: h + new),
+        {"return new": "return h + new"},
     ),
     Mistake(
         "w-h-unused",
         "The old state is added as it is: W_h is never used.",
-        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x + h + b),
+        {"h @ W_h": "h"},
     ),
     Mistake(
         "w-x-unused",
         "The input is added as it is: W_x is never used.",
-        lambda x, h, W_x, W_h, b: torch.tanh(x + h @ W_h + b),
+        {"x @ W_x": "x"},
     ),
     Mistake(
         "weights-exchanged",
         "x meets W_h, and h meets W_x. Look at which matrix belongs to which vector, and at "
         "the order of the arguments: x, h, W_x, W_h, b.",
-        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_h + h @ W_x + b),
+        {"x @ W_x": "x @ W_h", "h @ W_h": "h @ W_x"},
     ),
     Mistake(
         "one-weight-for-both",
         "Input and state both go through W_h: W_x is never used.",
-        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_h + h @ W_h + b),
+        {"x @ W_x": "x @ W_h"},
     ),
     Mistake(
         "w-h-transposed",
         "W_h is transposed: its first axis belongs to the old state, its second to the new one.",
-        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x + h @ W_h.T + b),
+        {"h @ W_h": "h @ W_h.T"},
     ),
     Mistake(
         "w-x-transposed",
         "W_x is transposed: its first axis belongs to the input, its second to the state.",
-        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + h @ W_h + b),
+        {"x @ W_x": "x @ W_x.T"},
     ),
     Mistake(
         "weights-transposed",
         "Both weights are transposed. Here they are drawn (in, out); `nn.Linear`, `F.linear` "
         "and `nn.RNN` store them (out, in).",
-        lambda x, h, W_x, W_h, b: torch.tanh(x @ W_x.T + h @ W_h.T + b),
+        {"x @ W_x": "x @ W_x.T", "h @ W_h": "h @ W_h.T"},
     ),
     Mistake(
         "column-vectors",
         "The matrix stands before the vector. The vectors are rows here, one for each sequence: "
         "x W_x, not W_x x.",
-        lambda x, h, W_x, W_h, b: torch.tanh(W_x @ x + W_h @ h + b),
+        {"x @ W_x": "W_x @ x", "h @ W_h": "W_h @ h"},
     ),
     Mistake(
         "stacked-in-another-order",
         "Inputs and weights are glued together in different orders, so numbers of h meet rows "
         "of W_x. The shapes fit all the same.",
-        lambda x, h, W_x, W_h, b: torch.tanh(torch.cat([h, x], -1) @ torch.cat([W_x, W_h]) + b),
+        {"x @ W_x + h @ W_h": "torch.cat([h, x], -1) @ torch.cat([W_x, W_h])"},
     ),
     Mistake(
         "tuple-returned",
         "Several things are returned, as `nn.RNN` does. A step returns the new state and "
         "nothing else.",
-        afterwards(lambda new, h, b: (new, new)),
+        {"return new": "return new, new"},
     ),
     Mistake(
         "state-overwritten",
         "The caller's old state is changed in place. Return a new tensor and leave h as it is.",
-        overwrite,
+        {"return new": "with torch.no_grad():\n        h.copy_(new)\n    return new"},
     ),
     Mistake(
         "gradient-cut",
@@ -330,13 +292,14 @@ MISTAKES = (
     Mistake(
         "gradient-cut-at-the-state",
         "The old state is detached: no gradient goes back to the steps before.",
-        lambda x, h, W_x, W_h, b: rnn_step(x, h.detach(), W_x, W_h, b),
+        {"h @ W_h": "h.detach() @ W_h"},
     ),
 )
 
 EXERCISE = Exercise(
     number="1.1",
     reference=rnn_step,
+    right=right,
     outputs=(Output("new state", "b d"),),
     difficulty=1,
     minutes=10,
