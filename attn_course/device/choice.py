@@ -7,10 +7,13 @@ import torch
 
 VARIABLE = "ATTN_COURSE_DEVICE"
 
-NO_CUDA_BUILD = "this PyTorch was built without CUDA"
-NO_CUDA_DEVICE = "no GPU and driver that fit this PyTorch were found"
-NO_MPS = "it exists on Apple computers only"
-NO_MPS_BUILD = "this PyTorch or this macOS does not support it"
+WORDS = {
+    "no_cuda_build": "this PyTorch was built without CUDA",
+    "no_cuda_device": "no GPU and driver that fit this PyTorch were found",
+    "no_mps": "it exists on Apple computers only",
+    "no_mps_build": "this PyTorch or this macOS does not support it",
+}
+"""Why a device cannot be used."""
 
 # The choice is the session's, not one widget's: a cell that is run again makes a
 # new toggle, and what had been chosen stays.
@@ -22,9 +25,9 @@ def device_reasons() -> dict[str, str | None]:
     cuda = mps = None
     if not torch.cuda.is_available():
         built = torch.version.cuda or torch.version.hip
-        cuda = NO_CUDA_DEVICE if built else NO_CUDA_BUILD
+        cuda = WORDS["no_cuda_device" if built else "no_cuda_build"]
     if not torch.backends.mps.is_available():
-        mps = NO_MPS_BUILD if sys.platform == "darwin" else NO_MPS
+        mps = WORDS["no_mps_build" if sys.platform == "darwin" else "no_mps"]
     return {"cpu": None, "cuda": cuda, "mps": mps}
 
 

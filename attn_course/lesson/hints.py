@@ -23,7 +23,8 @@ def hint(exercise: str) -> None:
     given = progress.next_hint(entry.name, available)
     fields = {"given": given, "available": available, "number": entry.number, "name": entry.name}
     title = spoken(say(TITLE, **fields))
-    shown = [entry.hints[given - 1], *([LAST] if given == available else [])]
-    lines = [spoken(line) for line in shown]
+    lines = [spoken(entry.hints[given - 1])]
+    if given == available:
+        lines.append(spoken(LAST))
     body = "".join(f"<p>{inline_html(line)}</p>" for line in lines)
     display_bundle("\n  ".join([title, *lines]), f"<strong>{inline_html(title)}</strong>{body}")

@@ -8,6 +8,7 @@ from attn_course.setup.condition import Condition
 from attn_course.setup.examinations import EXAMINATIONS
 
 COLOURS = {"ok": "green", "note": "yellow", "stops": "bold red"}
+WORDS = {"ok": "ok", "note": "note", "stops": "stops"}
 
 
 @terminal.command()
@@ -34,7 +35,7 @@ def _show(conditions: list[Condition]) -> None:
     table = Table("", spoken("found"), "", title="attn_course")
     for condition in conditions:
         what, found = escape(spoken(condition.what)), escape(spoken(condition.found))
-        state = f"[{COLOURS[condition.state]}]{escape(spoken(condition.state))}[/]"
+        state = f"[{COLOURS[condition.state]}]{escape(spoken(WORDS[condition.state]))}[/]"
         table.add_row(what, found, state)
     console = Console()
     console.print(table)

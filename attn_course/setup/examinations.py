@@ -23,7 +23,12 @@ from attn_course.setup.packages import (
 TESTED_PYTHON = ((3, 11), (3, 13))
 LEAST_DISK_GB = 0.2  # notebooks, checkpoints and the progress file
 ENOUGH_DISK_GB = 1.0
-SCRIPTS = {"Latin": "ğż", "Cyrillic": "Ж", "Chinese": "年月日", "Arabic": "يناير"}
+SCRIPTS = {
+    say("Latin"): "ğż",
+    say("Cyrillic"): "Ж",
+    say("Chinese"): "年月日",
+    say("Arabic"): "يناير",
+}
 LAB_EXTENSIONS = {
     "@jupyter-widgets/jupyterlab-manager": "jupyterlab_widgets",
     "anywidget": "anywidget",
@@ -47,21 +52,23 @@ def look_at_python() -> Iterable[Condition]:
     found = Code(f"{sys.version.split()[0]}  {sys.executable}")
     lowest, highest = TESTED_PYTHON
     if sys.version_info[:2] < lowest:
-        yield Condition("Python", found, "stops", say(TOO_OLD, version="3.13", line="make lab"))
+        yield Condition(
+            say("Python"), found, "stops", say(TOO_OLD, version="3.13", line="make lab")
+        )
     elif sys.version_info[:2] > highest:
         fix = say(UNTRIED, line="PYTHON=python3.13 make lab")
-        yield Condition("Python", found, "note", fix)
+        yield Condition(say("Python"), found, "note", fix)
     else:
-        yield Condition("Python", found)
+        yield Condition(say("Python"), found)
 
 
 def look_at_packages() -> Iterable[Condition]:
     """The packages that every notebook needs, each against its lower bound."""
     faults = requirement_faults("attn-course")
     if faults:
-        yield Condition("packages", joined(faults, "; "), "stops", install_line())
+        yield Condition(say("packages"), joined(faults, "; "), "stops", install_line())
     else:
-        yield Condition("packages", "all in versions that fit")
+        yield Condition(say("packages"), say("all in versions that fit"))
 
 
 def look_at_torch() -> Iterable[Condition]:
@@ -70,20 +77,20 @@ def look_at_torch() -> Iterable[Condition]:
         import torch
     except Exception as error:  # a broken build fails with OSError and worse
         found = say(NO_IMPORT, error=_first_line(error))
-        yield Condition("torch", found, "stops", install_line())
+        yield Condition(say("torch"), found, "stops", install_line())
         return
-    yield Condition("torch", Code(torch.__version__))
-    yield Condition("device", say(THREADS, n=torch.get_num_threads()))
+    yield Condition(say("torch"), Code(torch.__version__))
+    yield Condition(say("device"), say(THREADS, n=torch.get_num_threads()))
     if torch.cuda.is_available():
         for index in range(torch.cuda.device_count()):
             memory = torch.cuda.get_device_properties(index).total_memory / 1e9
             found = say(GPU, name=torch.cuda.get_device_name(index), memory=memory)
-            yield Condition("device", found)
+            yield Condition(say("device"), found)
     elif shutil.which("nvidia-smi"):
         found = say(GPU_UNUSED, version=str(torch.version.cuda))
-        yield Condition("device", found, "note", CHOOSE_BUILD)
+        yield Condition(say("device"), found, "note", say(CHOOSE_BUILD))
     if torch.backends.mps.is_available():
-        yield Condition("device", "MPS, Apple GPU")
+        yield Condition(say("device"), say("MPS, Apple GPU"))
 
 
 def look_at_widgets() -> Iterable[Condition]:
@@ -93,9 +100,9 @@ def look_at_widgets() -> Iterable[Condition]:
     versions = joined((_named_version(name) for name in names), ", ")
     if faults:
         found = say(FAULTS, versions=versions, faults=joined(faults, "; "))
-        yield Condition("widgets", found, "stops", install_line())
+        yield Condition(say("widgets"), found, "stops", install_line())
     else:
-        yield Condition("widgets", say("{versions}, fit each other", versions=versions))
+        yield Condition(say("widgets"), say("{versions}, fit each other", versions=versions))
 
 
 def look_at_jupyterlab() -> Iterable[Condition]:
@@ -104,14 +111,14 @@ def look_at_jupyterlab() -> Iterable[Condition]:
     if version is None:
         # Colab brings its own front end.
         state = "note" if os.environ.get("COLAB_RELEASE_TAG") else "stops"
-        yield Condition("JupyterLab", "missing", state, install_line())
+        yield Condition(say("JupyterLab"), say("missing"), state, install_line())
         return
     faults = [*requirement_faults("jupyterlab"), *requirement_faults("attn-course", extra="lab")]
     if faults:
         found = say(FAULTS, versions=version, faults=joined(faults, "; "))
-        yield Condition("JupyterLab", found, "stops", install_line())
+        yield Condition(say("JupyterLab"), found, "stops", install_line())
         return
-    yield Condition("JupyterLab", Code(version))
+    yield Condition(say("JupyterLab"), Code(version))
     yield from _look_at_lab_extensions()
 
 
@@ -127,11 +134,11 @@ def _look_at_lab_extensions() -> Iterable[Condition]:
         if extension not in there:
             line = f"{python} -m pip install --force-reinstall --no-deps {package}"
             found = say("has no extension {name}", name=extension)
-            yield Condition("JupyterLab", found, "stops", Code(line))
+            yield Condition(say("JupyterLab"), found, "stops", Code(line))
         elif extension in disabled:
             line = f"{python} -m jupyter labextension enable {extension}"
             found = say("its extension {name} is disabled", name=extension)
-            yield Condition("JupyterLab", found, "stops", Code(line))
+            yield Condition(say("JupyterLab"), found, "stops", Code(line))
 
 
 def look_at_kernel() -> Iterable[Condition]:
@@ -142,24 +149,24 @@ def look_at_kernel() -> Iterable[Condition]:
 
         spec = KernelSpecManager().get_kernel_spec("python3")
     except Exception as error:  # no jupyter_client, no spec, or one that is not JSON
-        yield Condition("kernel", Code(_first_line(error)), "stops", fix)
+        yield Condition(say("kernel"), Code(_first_line(error)), "stops", fix)
         return
     program = spec.argv[0]
     # A bare name is replaced by the Python that runs the server.
     if Path(program).name == program or _same_file(program, sys.executable):
-        yield Condition("kernel", "python3 runs this Python")
+        yield Condition(say("kernel"), say("python3 runs this Python"))
     else:
-        yield Condition("kernel", say(OTHER_PYTHON, program=program), "stops", fix)
+        yield Condition(say("kernel"), say(OTHER_PYTHON, program=program), "stops", fix)
 
 
 def look_at_nbval() -> Iterable[Condition]:
     """The plugin that validates and grades notebooks, nbval; learners do without it."""
     version = installed_version("nbval")
     if version is None:
-        found = "missing (needed to validate and grade)"
-        yield Condition("nbval", found, "note", install_line())
+        found = say("missing (needed to validate and grade)")
+        yield Condition(say("nbval"), found, "note", install_line())
     else:
-        yield Condition("nbval", Code(version))
+        yield Condition(say("nbval"), Code(version))
 
 
 def look_at_fonts() -> Iterable[Condition]:
@@ -170,36 +177,36 @@ def look_at_fonts() -> Iterable[Condition]:
         missing = missing_glyphs(SCRIPTS.values())
     except Exception as error:  # no matplotlib, or one that does not import
         found = say("cannot be listed: {error}", error=_first_line(error))
-        yield Condition("fonts", found, "note", install_line())
+        yield Condition(say("fonts"), found, "note", install_line())
         return
     without = [name for name, sample in SCRIPTS.items() if set(sample) & set(missing)]
     if without:
         fix = say(INSTALL_FONTS, line="sudo apt install fonts-noto-cjk fonts-noto-core")
-        found = say(NO_FONT, scripts=joined(map(say, without), ", "))
-        yield Condition("fonts", found, "note", fix)
+        found = say(NO_FONT, scripts=joined(without, ", "))
+        yield Condition(say("fonts"), found, "note", fix)
     else:
-        scripts = joined(map(say, SCRIPTS), ", ")
-        yield Condition("fonts", say("there is one for each of {scripts}", scripts=scripts))
+        scripts = joined(SCRIPTS, ", ")
+        yield Condition(say("fonts"), say("there is one for each of {scripts}", scripts=scripts))
 
 
 def look_at_folder() -> Iterable[Condition]:
     """The course's folder: there, writable, on a disk with room."""
     root = project_root()
     if root is None:
-        found, fix = "no course folder here (fine on Colab)", "cd to the clone"
-        yield Condition("folder", found, "note", fix)
+        found, fix = say("no course folder here (fine on Colab)"), say("cd to the clone")
+        yield Condition(say("folder"), found, "note", fix)
     elif not os.access(root, os.W_OK):
         found = say("{folder} cannot be written", folder=str(root))
-        yield Condition("folder", found, "stops", Code(f"chmod -R u+w '{root}'"))
+        yield Condition(say("folder"), found, "stops", Code(f"chmod -R u+w '{root}'"))
     else:
-        yield Condition("folder", Code(str(root)))
+        yield Condition(say("folder"), Code(str(root)))
     free = shutil.disk_usage(root or Path.cwd()).free / 1e9
     if free < ENOUGH_DISK_GB:
         state = "stops" if free < LEAST_DISK_GB else "note"
         fix = Code(f"{running_python()} -m pip cache purge")
-        yield Condition("disk", say("{free:.1f} GB free", free=free), state, fix)
+        yield Condition(say("disk"), say("{free:.1f} GB free", free=free), state, fix)
     else:
-        yield Condition("disk", say("{free:.0f} GB free", free=free))
+        yield Condition(say("disk"), say("{free:.0f} GB free", free=free))
 
 
 EXAMINATIONS: tuple[Callable[[], Iterable[Condition]], ...] = (
