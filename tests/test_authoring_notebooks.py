@@ -8,7 +8,7 @@ import nbformat
 import pytest
 from authoring_sample import CHAPTER, STEM, Chosen, make_course
 
-from attn_course.authoring.build import Assembled, assemble
+from attn_course.authoring.assemble import Assembled, assemble
 from attn_course.authoring.errors import BuildError
 
 NAME = "scaled_dot_product_attention"
@@ -270,3 +270,28 @@ def test_the_packages_own_source_is_a_solution(tmp_path: Path) -> None:
         f'raise NotImplementedError("{NAME} is yours to write")'
     )
     assert '"""Return softmax(q kᵀ / √d_k) v' in exercises[f"answer-{NAME}"]
+
+
+def test_another_language_changes_words_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for language in ("", "en-XA"):
+        (tmp_path / f"in{language}").mkdir()
+    english = built(tmp_path / "in")
+    monkeypatch.setenv("ATTN_COURSE_LANGUAGE", "en-XA")
+    pseudo = built(tmp_path / "inen-XA")
+    for folder in english.books:
+        one, other = (each.books[folder].notebook for each in (english, pseudo))
+        assert one.metadata == other.metadata
+        assert [(c.id, c.metadata) for c in one.cells] == [(c.id, c.metadata) for c in other.cells]
+    exercises = sources(pseudo, "exercises")
+    assert exercises[f"answer-{NAME}"].startswith(f"# Exercise 3.2: {NAME}\n")
+    assert f"⟦{NAME} iiss yyoouurrss ttoo wwrriittee⟧" in exercises[f"answer-{NAME}"]
+    for text in (exercises["title"], exercises["install"], exercises[f"hint-{NAME}"]):
+        assert "⟦" in text
+    heading, terms, _ = exercises[f"exercise-{NAME}"].split("\n\n")
+    assert heading.startswith("## ⟦")
+    assert all("⟦" in term for term in terms.split(" · ")[1:])
+    for cell in pseudo.books["exercises"].notebook.cells:
+        if cell.cell_type == "code":
+            compile(cell.source, cell.id, "exec")

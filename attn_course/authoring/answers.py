@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from attn_course.authoring import wording
 from attn_course.authoring.blanks import has_marks, solved, stubbed, without_body
 from attn_course.authoring.errors import BuildError
 from attn_course.authoring.links import exercises_linked
@@ -10,6 +9,15 @@ from attn_course.authoring.names import definition
 from attn_course.authoring.solutions import package_solution
 from attn_course.authoring.source import Cell, Chapter
 from attn_course.checks.exercise import Exercise
+
+_OTHER_TASKS = (
+    "{chapter}: the package's exercises of this chapter are {wanted}, "
+    "the chapter's tasks are {found}"
+)
+_OTHER_ANSWERS = (
+    "{chapter}: the package's exercises of this chapter are {wanted}, "
+    "the chapter's answers are {found}"
+)
 
 
 @dataclass(frozen=True)
@@ -31,43 +39,57 @@ def chapter_answers(chapter: Chapter, entries: list[Exercise]) -> dict[str, Answ
     """
     tasks, cells = chapter.named("task"), chapter.named("answer")
     wanted = [entry.name for entry in entries]
-    for what, found in (("tasks", list(tasks)), ("answers", list(cells))):
+    for words, found in ((_OTHER_TASKS, list(tasks)), (_OTHER_ANSWERS, list(cells))):
         if found != wanted:
-            raise BuildError(
-                f"{chapter.stem}: the package's exercises of this chapter are {wanted}, "
-                f"the chapter's {what} are {found}"
-            )
+            raise BuildError(words, chapter=chapter.stem, wanted=wanted, found=found)
     lesson = "\n\n".join(cell.text for cell in chapter.cells if cell.kind == "markdown")
     unlinked = set(wanted) - set(exercises_linked(lesson))
     if unlinked:
-        raise BuildError(f"{chapter.stem}: no {{{{exercise: …}}}} links to {sorted(unlinked)}")
+        raise BuildError(
+            "{chapter}: no {{{{exercise: …}}}} links to {names}",
+            chapter=chapter.stem,
+            names=sorted(unlinked),
+        )
     return {entry.name: _answer(entry, tasks[entry.name], cells[entry.name]) for entry in entries}
 
 
 def _answer(entry: Exercise, task: Cell, cell: Cell) -> Answer:
     order = [task.where, cell.where]
     if int(task.where.rpartition(":")[2]) > int(cell.where.rpartition(":")[2]):
-        raise BuildError(f"{order[1]}: the answer stands before its task ({order[0]})")
+        raise BuildError(
+            "{where}: the answer stands before its task ({task})", where=order[1], task=order[0]
+        )
     if cell.module:
         solution = package_solution(entry.name, cell.module, cell.where)
         stub = without_body(solution, entry.name)
     else:
         stub, solution = _held_by_chapter(entry.name, cell)
-    title = f"# {wording.exercise_title(entry.number, entry.name)}\n"
+    title = f"# Exercise {entry.number}: {entry.name}\n"  # a mark for programs, in no language
     return Answer(entry, task, cell, title + stub, title + solution)
 
 
 def _held_by_chapter(name: str, cell: Cell) -> tuple[str, str]:
     if not has_marks(cell.text):
         raise BuildError(
-            f"{cell.where}: nothing is taken out of {name!r}: give source=, mark a block with "
-            "### BEGIN SOLUTION … ### END SOLUTION or a statement with # BLANK"
+            "{where}: nothing is taken out of {name!r}: give source=, mark a block with "
+            "### BEGIN SOLUTION … ### END SOLUTION or a statement with # BLANK",
+            where=cell.where,
+            name=name,
         )
     try:
         forms = stubbed(cell.text, name, cell.where), solved(cell.text, cell.where)
         defined = [definition(form, name) for form in forms]
     except SyntaxError as error:
-        raise BuildError(f"{cell.where}: {error.msg}, line {error.lineno} of the cell") from error
+        raise BuildError(
+            "{where}: {problem}, line {line} of the cell",
+            where=cell.where,
+            problem=error.msg,
+            line=error.lineno,
+        ) from error
     if None in defined:
-        raise BuildError(f"{cell.where}: the cell must define {name!r}, as stub and as solution")
+        raise BuildError(
+            "{where}: the cell must define {name!r}, as stub and as solution",
+            where=cell.where,
+            name=name,
+        )
     return forms

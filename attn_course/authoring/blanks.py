@@ -67,7 +67,9 @@ def stubbed(code: str, name: str, where: str) -> str:
     below = len(lines)
     for begin, end, replacement in sorted(edits, reverse=True):
         if end > below:
-            raise BuildError(f"{where}: line {below + 1} of the cell is taken out twice")
+            raise BuildError(
+                "{where}: line {line} of the cell is taken out twice", where=where, line=below + 1
+            )
         lines[begin:end] = replacement
         below = begin
     return "\n".join(lines)
@@ -94,7 +96,12 @@ def _blocks(lines: list[str], where: str) -> list[_Block]:
                 break
         else:
             row, mark = marks[0]
-            raise BuildError(f"{where}: line {row + 1} of the cell, {mark!r}, pairs with nothing")
+            raise BuildError(
+                "{where}: line {line} of the cell, {mark!r}, pairs with nothing",
+                where=where,
+                line=row + 1,
+                mark=mark,
+            )
     return blocks
 
 
@@ -113,7 +120,11 @@ def _blanked_statements(code: str, where: str) -> list[tuple[int, int, list[str]
         statement = max(around, key=lambda s: s.lineno, default=None)
         if not isinstance(statement, _BLANKABLE) or statement.value is None:
             told = code.splitlines()[row].strip()
-            raise BuildError(f"{where}: # BLANK takes out one plain statement, not {told!r}")
+            raise BuildError(
+                "{where}: # BLANK takes out one plain statement, not {told!r}",
+                where=where,
+                told=told,
+            )
         line = code.splitlines()[statement.lineno - 1]
         left = _columns(line, statement.col_offset, statement.value.col_offset).rstrip("( ")
         what = f"{left} …".strip() + (f": {word}" if word else "")

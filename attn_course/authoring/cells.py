@@ -1,5 +1,6 @@
 """The cells of a notebook: what each kind carries in its source and metadata."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ from nbformat import NotebookNode
 from attn_course.authoring import wording
 from attn_course.authoring.answers import Answer
 from attn_course.authoring.source import Cell
+from attn_course.sentences import spoken
 
 _INSTALL = """\
 import subprocess
@@ -24,7 +26,8 @@ from importlib.util import find_spec
 
 if "google.colab" in sys.modules and find_spec("attn_course") is None:
     raise ImportError(
-{message}
+        {message}
+        "%pip install ./attn_course-*.whl"
     )
 """
 
@@ -56,11 +59,12 @@ def code_cell(
 def install_cell(address: str | None) -> NotebookNode:
     """The set-up for Colab: installs from the address, or says what to install without one."""
     if address is None:
-        lines = [f'        "{line}"' for line in wording.NOT_INSTALLED]
-        code = _SAY_WHAT_TO_INSTALL.format(message="\n".join(lines))
+        lines = [f"{spoken(words)} " for words in wording.NOT_INSTALLED]
+        literals = [json.dumps(line, ensure_ascii=False) for line in lines]
+        code = _SAY_WHAT_TO_INSTALL.format(message="\n        ".join(literals))
     else:
         code = _INSTALL.format(address=address)
-    return code_cell("install", code.rstrip(), hidden=wording.INSTALL_TITLE)
+    return code_cell("install", code.rstrip(), hidden=spoken(wording.INSTALL_TITLE))
 
 
 def question_cell(cell: Cell) -> NotebookNode:
@@ -70,7 +74,7 @@ def question_cell(cell: Cell) -> NotebookNode:
         "prediction": ("predict", wording.PREDICTION_TITLE),
     }[cell.role]
     code = f'{call}("{cell.name}")'
-    return code_cell(f"{cell.role}-{cell.name}", code, cell.tags, hidden=title)
+    return code_cell(f"{cell.role}-{cell.name}", code, cell.tags, hidden=spoken(title))
 
 
 def exercise_cells(answer: Answer, folder: str) -> Iterator[NotebookNode]:
@@ -84,7 +88,7 @@ def exercise_cells(answer: Answer, folder: str) -> Iterator[NotebookNode]:
     )
     if stubbed and entry.hints:
         # a comment, so that Run All gives nothing away
-        code = f'# {wording.HINT_HELP}\n# hint("{entry.number}")'
+        code = f'# {spoken(wording.HINT_HELP)}\n# hint("{entry.number}")'
         yield code_cell(f"hint-{entry.name}", code)
     grade = {"grade": True, "grade_id": f"check-{entry.name}", "locked": True, "solution": False}
     grade["points"] = entry.points

@@ -72,13 +72,20 @@ def execute(
         with execution_environment(), _kernel_manager() as client.km:
             client.execute(cleanup_kc=True)
     except CellExecutionError as error:
-        raise BuildError(f"{book.place(at[0])} failed:\n{_ANSI.sub('', str(error))}") from None
+        raise BuildError(
+            "{place} failed:\n{problem}", place=book.place(at[0]), problem=_ANSI.sub("", str(error))
+        ) from None
     except CellTimeoutError:
         raise BuildError(
-            f"{book.place(at[0])} ran longer than {timeout} s:\n{at[0].source}"
+            "{place} ran longer than {timeout} s:\n{code}",
+            place=book.place(at[0]),
+            timeout=timeout,
+            code=at[0].source,
         ) from None
     except DeadKernelError:
-        raise BuildError(f"{book.place(at[0])} ended its kernel:\n{at[0].source}") from None
+        raise BuildError(
+            "{place} ended its kernel:\n{code}", place=book.place(at[0]), code=at[0].source
+        ) from None
     book.notebook.metadata.language_info = language
     for cell in book.notebook.cells:
         if cell.cell_type == "code":
@@ -106,12 +113,16 @@ def _clean(cell: NotebookNode, place: str) -> None:
     for output in cell.outputs:
         if output.output_type == "error":
             raise BuildError(
-                f"{place} stores an error, which strict nbval refuses: catch it and print it"
+                "{place} stores an error, which strict nbval refuses: catch it and print it",
+                place=place,
             )
         if output.get("name") == "stderr" and _EXEMPT not in cell.metadata.get("tags", []):
             raise BuildError(
-                f"{place} writes to stderr, which differs between machines: silence it, or tag "
-                f"the cell {_EXEMPT}\n{output.text}"
+                "{place} writes to stderr, which differs between machines: silence it, or tag "
+                "the cell {tag}\n{text}",
+                place=place,
+                tag=_EXEMPT,
+                text=output.text,
             )
         if "data" in output:
             output.data.pop(_WIDGET_VIEW, None)

@@ -50,7 +50,9 @@ class Course:
         known = {chapter.stem for chapter in CHAPTERS}
         strays = [file.name for file in files if file.stem not in known]
         if strays:
-            raise BuildError(f"chapters/ holds what is no chapter of the course: {strays}")
+            raise BuildError(
+                "chapters/ holds what is no chapter of the course: {strays}", strays=strays
+            )
         return files
 
     def find(self, names: tuple[str, ...]) -> list[Path]:
@@ -64,7 +66,7 @@ class Course:
             raise BuildError(str(error)) from None
         files = self.sources()
         for missing in sorted(wanted - set(files)):
-            raise BuildError(f"chapters/{missing.name} is not written yet")
+            raise BuildError("chapters/{file} is not written yet", file=missing.name)
         return [file for file in files if not names or file in wanted]
 
     def address(self) -> str | None:
@@ -80,6 +82,7 @@ class Course:
         if match is None:
             raise BuildError(
                 "pyproject.toml: project.urls.Repository must look like "
-                f"https://github.com/OWNER/NAME, which Colab can open; it is {address!r}"
+                "https://github.com/OWNER/NAME, which Colab can open; it is {address!r}",
+                address=address,
             )
         return f"https://github.com/{match['name']}"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from attn_course.authoring import wording
 from attn_course.authoring.errors import BuildError
 from attn_course.checks.exercise import Exercise
+from attn_course.sentences import spoken
 
 _COLAB = "https://colab.research.google.com"
 _BRANCH = "main"
@@ -29,7 +30,7 @@ class Links:
         if self.address is None:
             return None
         picture = f"{_COLAB}/assets/colab-badge.svg"
-        return f"[![{wording.OPEN_IN_COLAB}]({picture})]({self._in_colab(folder)})"
+        return f"[![{spoken(wording.OPEN_IN_COLAB)}]({picture})]({self._in_colab(folder)})"
 
     def to(self, folder: str, text: str, cell_id: str = "") -> str:
         """A markdown link from one notebook of the chapter to another, or to a cell of it."""
@@ -37,7 +38,7 @@ class Links:
         local = f"[{text}](../{folder}/{self.stem}.ipynb{place})"
         if self.address is None:
             return local
-        return f"{local} ([{wording.IN_COLAB}]({self._in_colab(folder)}{scroll}))"
+        return f"{local} ([{spoken(wording.IN_COLAB)}]({self._in_colab(folder)}{scroll}))"
 
     def to_exercise(self, entry: Exercise) -> str:
         """The link that ends a lesson's section."""
@@ -71,5 +72,9 @@ def fill_marks(text: str, fill: Callable[[str], str], where: str) -> str:
     filled = _LINE.sub(filling, text)
     left = re.search(r"\{\{\s*(exercise|minutes)\b.*", filled)
     if left:
-        raise BuildError(f"{where}: {left[0]!r} must be {{{{exercise: name}}}} alone on its line")
+        raise BuildError(
+            "{where}: {mark!r} must be {{{{exercise: name}}}} alone on its line",
+            where=where,
+            mark=left[0],
+        )
     return filled

@@ -21,6 +21,7 @@ from attn_course.authoring.errors import BuildError
 from attn_course.authoring.links import Links, exercise_id, fill_marks
 from attn_course.authoring.names import bound_names, plain_python, undefined_names
 from attn_course.authoring.source import Cell, Chapter
+from attn_course.sentences import spoken
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 # without the version, which would change with every machine that builds
@@ -42,6 +43,11 @@ class Book:
     folder: str
     notebook: NotebookNode
     origins: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def chapter(self) -> str:
+        """The two digits of the notebook's chapter."""
+        return self.notebook.metadata.attn_course.chapter
 
     def place(self, cell: NotebookNode) -> str:
         """Notebook, cell and origin, for messages."""
@@ -88,11 +94,12 @@ class Builder:
         badge = self.links.badge(folder)
         if badge:
             yield markdown_cell("badge", badge)
-        title = wording.chapter_title(self.chapter.number, self.chapter.title)
+        title = wording.folder_title(folder, self.chapter.number, self.chapter.title)
         names = wording.FOLDER_NAMES.items()
-        others = [self.links.to(other, name) for other, name in names if other != folder]
-        intro = wording.FOLDER_INTRO.get(folder) or self._minutes()
-        paragraphs = [f"# {wording.folder_title(folder, title)}", intro, " · ".join(others)]
+        others = [self.links.to(other, spoken(name)) for other, name in names if other != folder]
+        intro = wording.FOLDER_INTRO.get(folder)
+        intro = spoken(intro) if intro else self._minutes()
+        paragraphs = [f"# {title}", intro, " · ".join(others)]
         yield markdown_cell("title", "\n\n".join(paragraphs))
         yield install_cell(self.links.address)
 
@@ -111,14 +118,14 @@ class Builder:
 
     def _plain(self, cell: Cell) -> NotebookNode:
         text = self._filled(cell)
-        cell_id = f"{cell.kind}-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+        cell_id = f"{cell.kind}-{hashlib.sha256(cell.text.encode()).hexdigest()[:10]}"
         if cell.kind == "markdown":
             return markdown_cell(cell_id, text, cell.tags)
         return code_cell(cell_id, text, cell.tags, hidden="" if cell.hidden else None)
 
     def _task(self, answer: Answer) -> NotebookNode:
         entry = answer.entry
-        heading = f"## {wording.exercise_title(entry.number, entry.name)}"
+        heading = f"## {wording.exercise_title(entry)}"
         paragraphs = [heading, wording.exercise_terms(entry), self._filled(answer.task)]
         cell = markdown_cell(exercise_id(entry.name), "\n\n".join(paragraphs), answer.task.tags)
         cell.metadata["id"] = cell.id  # where Colab looks for it
@@ -133,7 +140,11 @@ class Builder:
         if mark == "minutes":
             return self._minutes()
         if mark not in self.answers:
-            raise BuildError(f"{self.chapter.stem}: it has no exercise {mark!r} to link to")
+            raise BuildError(
+                "{chapter}: it has no exercise {mark!r} to link to",
+                chapter=self.chapter.stem,
+                mark=mark,
+            )
         return self.links.to_exercise(self.answers[mark].entry)
 
     def _minutes(self) -> str:
@@ -147,7 +158,12 @@ class Builder:
         missing = _undefined(book, known)
         for name, cell in missing.items():
             if name not in attn_course.__all__:
-                raise BuildError(f"{book.place(cell)}: undefined name {name!r} in\n{cell.source}")
+                raise BuildError(
+                    "{place}: undefined name {name!r} in\n{code}",
+                    place=book.place(cell),
+                    name=name,
+                    code=cell.source,
+                )
         wanted = set(missing)
         if any(cell.id.startswith("hint-") for cell in book.notebook.cells):
             wanted.add("hint")  # its call is a comment
@@ -175,5 +191,10 @@ def _undefined(book: Book, known: set[str]) -> dict[str, NotebookNode]:
         found = undefined_names("\n".join(lines), known)
     except SyntaxError as error:
         cell = owners[min(error.lineno or 1, len(owners)) - 1]
-        raise BuildError(f"{book.place(cell)}: {error.msg} in\n{cell.source}") from error
+        raise BuildError(
+            "{place}: {problem} in\n{code}",
+            place=book.place(cell),
+            problem=error.msg,
+            code=cell.source,
+        ) from error
     return {name: owners[line - 1] for name, line in found.items()}

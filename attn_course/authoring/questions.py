@@ -11,6 +11,7 @@ from attn_course.authoring.errors import BuildError
 from attn_course.authoring.layout import Course
 from attn_course.authoring.names import plain_python
 from attn_course.authoring.source import Cell, Chapter
+from attn_course.sentences import say
 
 Questions = dict[str, dict[str, Any]]
 
@@ -55,8 +56,12 @@ def merge_questions(course: Course, compiled: dict[str, Questions], keep: bool) 
     for one in compiled.values():
         for name, question in one.items():
             if name in merged:
-                both = f"{merged[name]['chapter']} and {question['chapter']}"
-                raise BuildError(f"the question id {name!r} stands in chapters {both}")
+                raise BuildError(
+                    "the question id {name!r} stands in chapters {one} and {other}",
+                    name=name,
+                    one=merged[name]["chapter"],
+                    other=question["chapter"],
+                )
             merged[name] = question
     return dict(sorted(merged.items(), key=lambda item: item[1]["chapter"]))
 
@@ -73,7 +78,11 @@ def _compiled(cell: Cell) -> dict[str, Any]:
     start = next((row for row, line in enumerate(lines) if _begins(line, cell)), len(lines))
     prompt = "\n".join(lines[:start]).strip()
     if not prompt or start == len(lines):
-        raise BuildError(f"{cell.where}: {cell.name!r} needs a question and, below it, its answers")
+        raise BuildError(
+            "{where}: {name!r} needs a question and, below it, its answers",
+            where=cell.where,
+            name=cell.name,
+        )
     if cell.role == "prediction" and lines[start].startswith("number:"):
         return {"kind": "prediction-number", "prompt": prompt, **_number(lines[start:], cell)}
     options = _options(lines[start:], cell)
@@ -84,8 +93,12 @@ def _compiled(cell: Cell) -> dict[str, Any]:
     silent = [option["text"] for option in options if not option["why"]]
     if right != 1 or silent:
         raise BuildError(
-            f"{cell.where}: {cell.name!r} needs exactly one [x] (it has {right}) and an "
-            f"explanation below every option (without one: {silent or 'none'})"
+            "{where}: {name!r} needs exactly one [x] (it has {right}) and an explanation "
+            "below every option (without one: {silent})",
+            where=cell.where,
+            name=cell.name,
+            right=right,
+            silent=silent or say("none"),
         )
     return {"kind": "choice", "prompt": prompt, "options": options}
 
@@ -107,10 +120,19 @@ def _options(lines: list[str], cell: Cell) -> list[dict[str, Any]]:
         elif not line.strip() or line.startswith("  "):
             options[-1]["why"] = f"{options[-1]['why']}\n{line.strip()}".strip()
         else:
-            raise BuildError(f"{cell.where}: {cell.name!r}: {line!r} is no option, nor below one")
+            raise BuildError(
+                "{where}: {name!r}: {line!r} is no option, nor below one",
+                where=cell.where,
+                name=cell.name,
+                line=line,
+            )
     texts = {option["text"] for option in options}
     if len(options) < 2 or len(texts) < len(options):
-        raise BuildError(f"{cell.where}: {cell.name!r} needs two different options or more")
+        raise BuildError(
+            "{where}: {name!r} needs two different options or more",
+            where=cell.where,
+            name=cell.name,
+        )
     return options
 
 
@@ -118,16 +140,24 @@ def _number(lines: list[str], cell: Cell) -> dict[str, Any]:
     match = _NUMBER.fullmatch("\n".join(lines).strip())
     if match is None:
         raise BuildError(
-            f"{cell.where}: {cell.name!r}: {lines[0]!r} is not of the form "
-            "`number: LOW … HIGH, within TOLERANCE[, unit]`"
+            "{where}: {name!r}: {line!r} is not of the form `number: LOW … HIGH, within "
+            "TOLERANCE[, unit]`",
+            where=cell.where,
+            name=cell.name,
+            line=lines[0],
         )
     low, high, tolerance = (
         float(match[key].replace("−", "-")) for key in ("low", "high", "tolerance")
     )
     if not 0 < tolerance < high - low:
         raise BuildError(
-            f"{cell.where}: {cell.name!r}: within {tolerance:g} tells nothing "
-            f"about a number between {low:g} and {high:g}"
+            "{where}: {name!r}: within {tolerance:g} tells nothing about a number between "
+            "{low:g} and {high:g}",
+            where=cell.where,
+            name=cell.name,
+            tolerance=tolerance,
+            low=low,
+            high=high,
         )
     return {"low": low, "high": high, "tolerance": tolerance, "unit": match["unit"] or ""}
 
@@ -141,19 +171,32 @@ def _check_reveals(chapter: Chapter) -> None:
         elif cell.kind == "code" and cell.role == "plain":
             for name in _revealed(cell):
                 if waiting.pop(name, None) is None:
-                    raise BuildError(f"{cell.where}: reveal({name!r}) but no open prediction")
+                    raise BuildError(
+                        "{where}: reveal({name!r}) but no open prediction",
+                        where=cell.where,
+                        name=name,
+                    )
     for cell in waiting.values():
-        raise BuildError(f"{cell.where}: the prediction {cell.name!r} is never revealed")
+        raise BuildError(
+            "{where}: the prediction {name!r} is never revealed", where=cell.where, name=cell.name
+        )
 
 
 def _revealed(cell: Cell) -> list[Any]:
     try:
         tree = ast.parse(plain_python(cell.text))
     except SyntaxError as error:
-        raise BuildError(f"{cell.where}: {error.msg}: {(error.text or '').strip()}") from error
+        raise BuildError(
+            "{where}: {problem}: {code}",
+            where=cell.where,
+            problem=error.msg,
+            code=(error.text or "").strip(),
+        ) from error
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
     reveals = [call for call in calls if getattr(call.func, "id", "") == "reveal"]
     for call in reveals:
         if not isinstance(call.args[0], ast.Constant):
-            raise BuildError(f"{cell.where}: reveal takes the prediction's id as a literal")
+            raise BuildError(
+                "{where}: reveal takes the prediction's id as a literal", where=cell.where
+            )
     return [ast.literal_eval(call.args[0]) for call in reveals]

@@ -21,7 +21,12 @@ def package_solution(name: str, module: str, where: str) -> str:
     code = _module_code(module, where)
     node = definition(code, name)
     if node is None:
-        raise BuildError(f"{where}: {module} defines no function or class {name!r}")
+        raise BuildError(
+            "{where}: {module} defines no function or class {name!r}",
+            where=where,
+            module=module,
+            name=name,
+        )
     first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     source = "\n".join(code.splitlines()[first - 1 : node.end_lineno])
     tree = ast.parse(code)
@@ -38,7 +43,7 @@ def _module_code(module: str, where: str) -> str:
     except ModuleNotFoundError:
         spec = None
     if spec is None or spec.origin is None:
-        raise BuildError(f"{where}: there is no module {module!r}")
+        raise BuildError("{where}: there is no module {module!r}", where=where, module=module)
     return Path(spec.origin).read_text(encoding="utf-8")
 
 
@@ -57,7 +62,12 @@ def _imports(needed: set[str], tree: ast.Module, module: str, where: str) -> lis
         lines.append(_sortable(_wrapped(f"from {module} import ", own), module))
     missing = sorted(needed - set(own))
     if missing:
-        raise BuildError(f"{where}: {module} uses {missing} but neither imports nor defines them")
+        raise BuildError(
+            "{where}: {module} uses {missing} but neither imports nor defines them",
+            where=where,
+            module=module,
+            missing=missing,
+        )
     return [[line for group, _, line in sorted(lines) if group == wanted] for wanted in range(3)]
 
 

@@ -82,15 +82,20 @@ def read_chapter(path: Path) -> Chapter:
     try:
         notebook = jupytext.reads(text, fmt="py:percent")
     except Exception as error:  # jupytext passes on whatever YAML or nbformat raise
-        raise BuildError(f"{label}: not readable as py:percent: {error}") from error
+        raise BuildError(
+            "{label}: not readable as py:percent: {error}", label=label, error=error
+        ) from error
     starts = [n for n, line in enumerate(text.splitlines(), 1) if line.startswith("# %%")]
     cells = list(notebook.cells)
     if cells and not cells[0].source.strip() and len(cells) == len(starts) + 1:
         del cells[0]  # blank lines below the header
     if len(starts) != len(cells):
         raise BuildError(
-            f"{label}: {len(starts)} lines start with `# %%`, but jupytext reads "
-            f"{len(cells)} cells: begin with a `# %%` line and keep them out of strings"
+            "{label}: {starts} lines start with `# %%`, but jupytext reads {cells} cells: "
+            "begin with a `# %%` line and keep them out of strings",
+            label=label,
+            starts=len(starts),
+            cells=len(cells),
         )
     header = _header(
         dict(notebook.metadata.get("attn_course", {})), find_chapter(path.stem).title, label
@@ -104,17 +109,27 @@ def _header(header: dict[str, Any], title: str, label: str) -> dict[str, Any]:
     for key in ("reading_minutes", "exercise_minutes"):
         if not isinstance(header.get(key), int) or header[key] < 0:
             raise BuildError(
-                f"{label}: the header's `jupyter: attn_course:` needs {key}, a whole number; "
-                f"it has {header.get(key)!r}"
+                "{label}: the header's `jupyter: attn_course:` needs {key}, a whole number; it "
+                "has {value!r}",
+                label=label,
+                key=key,
+                value=header.get(key),
             )
     if header.setdefault("title", title) != title:
         raise BuildError(
-            f"{label}: the title in the header, {header['title']!r}, is not the one in "
-            f"attn_course/course.py, {title!r}; it may be left out here"
+            "{label}: the title in the header, {given!r}, is not the one in "
+            "attn_course/course.py, {title!r}; it may be left out here",
+            label=label,
+            given=header["title"],
+            title=title,
         )
     unknown = set(header) - {"title", "reading_minutes", "exercise_minutes"}
     if unknown:
-        raise BuildError(f"{label}: unknown keys in the header: {', '.join(sorted(unknown))}")
+        raise BuildError(
+            "{label}: unknown keys in the header: {names}",
+            label=label,
+            names=", ".join(sorted(unknown)),
+        )
     return header
 
 
@@ -123,13 +138,27 @@ def _cell(cell: Any, where: str) -> Cell:
     unknown = set(given) - _ATTRIBUTES
     if unknown:
         told = ", ".join(f"{key}={given[key]!r}" for key in sorted(unknown))
-        raise BuildError(f"{where}: unknown attributes {told}; known: {sorted(_ATTRIBUTES)}")
+        raise BuildError(
+            "{where}: unknown attributes {told}; known: {known}",
+            where=where,
+            told=told,
+            known=sorted(_ATTRIBUTES),
+        )
     role, name = _role(cell, given, where)
     part = given.get("part", "lesson")
     if part not in _PARTS or (role != "plain" and "part" in given):
-        raise BuildError(f"{where}: part={part!r}; plain cells take one of {sorted(_PARTS)}")
+        raise BuildError(
+            "{where}: part={part!r}; plain cells take one of {parts}",
+            where=where,
+            part=part,
+            parts=sorted(_PARTS),
+        )
     if given.get("hide") not in (None, "input") or ("hide" in given and cell.cell_type != "code"):
-        raise BuildError(f'{where}: hide={given["hide"]!r}; code cells take hide="input"')
+        raise BuildError(
+            '{where}: hide={value!r}; code cells take hide="input"',
+            where=where,
+            value=given["hide"],
+        )
     if role == "plain" and cell.cell_type == "markdown":
         _refuse_title(cell.source, where)
     return Cell(
@@ -149,11 +178,20 @@ def _role(cell: Any, given: dict[str, Any], where: str) -> tuple[Role, str]:
     named = [key for key in ("exercise", "question", "prediction") if key in given]
     markdown = cell.cell_type == "markdown"
     if cell.cell_type not in ("markdown", "code"):
-        raise BuildError(f"{where}: a {cell.cell_type} cell has no place in a chapter")
+        raise BuildError(
+            "{where}: a {kind} cell has no place in a chapter", where=where, kind=cell.cell_type
+        )
     if len(named) > 1:
-        raise BuildError(f"{where}: a cell is one of {' or '.join(named)}, not both")
+        raise BuildError(
+            "{where}: a cell is one of {one} or {other}, not both",
+            where=where,
+            one=named[0],
+            other=named[1],
+        )
     if "source" in given and (named != ["exercise"] or markdown or cell.source.strip()):
-        raise BuildError(f"{where}: source= belongs on an exercise's code cell with no body")
+        raise BuildError(
+            "{where}: source= belongs on an exercise's code cell with no body", where=where
+        )
     if not named:
         return "plain", ""
     name = given[named[0]]
@@ -161,8 +199,12 @@ def _role(cell: Any, given: dict[str, Any], where: str) -> tuple[Role, str]:
         return ("task" if markdown else "answer"), name
     if not markdown or not _ID.fullmatch(name) or len(name) > _LONGEST_ID:
         raise BuildError(
-            f"{where}: {named[0]}={name!r} must be a markdown cell, its id of the form "
-            f"small-words-and-2-digits, at most {_LONGEST_ID} characters"
+            "{where}: {kind}={name!r} must be a markdown cell, its id of the form "
+            "small-words-and-2-digits, at most {longest} characters",
+            where=where,
+            kind=named[0],
+            name=name,
+            longest=_LONGEST_ID,
         )
     return ("question" if named == ["question"] else "prediction"), name
 
@@ -172,7 +214,11 @@ def _refuse_title(text: str, where: str) -> None:
     for line in text.splitlines():
         fenced ^= line.lstrip().startswith("```")
         if line.startswith("# ") and not fenced:
-            raise BuildError(f"{where}: the builder writes the title; begin with ## ({line!r})")
+            raise BuildError(
+                "{where}: the builder writes the title; begin with ## ({line!r})",
+                where=where,
+                line=line,
+            )
 
 
 def _refuse_twins(cells: list[Cell]) -> None:
@@ -181,5 +227,10 @@ def _refuse_twins(cells: list[Cell]) -> None:
         # questions and predictions share the ids of one file
         key = ("question" if cell.role == "prediction" else cell.role, cell.name)
         if cell.name and key in seen:
-            raise BuildError(f"{cell.where}: {cell.name!r} is also at {seen[key].where}")
+            raise BuildError(
+                "{where}: {name!r} is also at {other}",
+                where=cell.where,
+                name=cell.name,
+                other=seen[key].where,
+            )
         seen[key] = cell
