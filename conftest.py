@@ -12,6 +12,8 @@ from attn_course.authoring.environment import EXECUTION_ENV
 for name, value in EXECUTION_ENV.items():
     os.environ.setdefault(name, value)
 
+collect_ignore_glob = ["*.mine*.ipynb"]  # somebody's own, which a build has kept
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Find nbval's list of exceptions from any folder."""

@@ -114,6 +114,14 @@ class Chosen:
         return checks.check(answer, exercise)
 
 
+def edit(course: Course, before: str, after: str) -> None:
+    """Change the sample's source."""
+    path = course.root / "chapters" / f"{STEM}.py"
+    text = path.read_text(encoding="utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), encoding="utf-8")
+
+
 def make_course(root: Path, text: str = CHAPTER, address: str = "") -> Course:
     """A checkout in `root` with the sample as its only chapter, and the package linked into it."""
     (root / "chapters").mkdir()

@@ -2,19 +2,21 @@
 
 import click
 
-from attn_course.authoring.build import Options
 from attn_course.authoring.build import build as build_chapters
-from attn_course.authoring.compare import differences
+from attn_course.authoring.compare import differences, outdated
 from attn_course.authoring.errors import BuildError
 from attn_course.authoring.layout import Course
+from attn_course.authoring.plan import Options
+from attn_course.sentences import say, spoken
+from attn_course.terminal import command, option
 
 
-@click.command()
+@command()
 @click.argument("chapters", nargs=-1, metavar="[CHAPTER]...")
-@click.option("--check", is_flag=True, help="Compare without executing; exit status 1 if stale.")
-@click.option("--force", is_flag=True, help="Execute again what has not changed, too.")
-@click.option("--draft", is_flag=True, help="Write without executing, to look at a chapter.")
-@click.option(
+@option("--check", is_flag=True, help="Compare without executing; exit status 1 if stale.")
+@option("--force", is_flag=True, help="Execute again what has not changed, too.")
+@option("--draft", is_flag=True, help="Write without executing, to look at a chapter.")
+@option(
     "--timeout",
     type=click.IntRange(min=1),
     default=300,
@@ -28,13 +30,14 @@ def build(chapters: tuple[str, ...], check: bool, force: bool, draft: bool, time
     has changed is executed.
     """
     if check and (force or draft):
-        raise click.UsageError("--check compares only: it goes with neither --force nor --draft")
+        words = "--check compares only: it goes with neither --force nor --draft"
+        raise click.UsageError(spoken(words))
     if force and draft:
-        raise click.UsageError("--force executes and --draft does not")
+        raise click.UsageError(spoken("--force executes and --draft does not"))
     try:
         course = Course.here()
         if check:
-            _report(differences(course, chapters))
+            _report(differences(course, chapters), outdated(course, chapters))
         else:
             options = Options(force=force, draft=draft, timeout=timeout)
             build_chapters(course, chapters, options, tell=click.echo)
@@ -42,11 +45,12 @@ def build(chapters: tuple[str, ...], check: bool, force: bool, draft: bool, time
         raise click.ClickException(str(error)) from None
 
 
-def _report(found: list[str]) -> None:
-    for told in found:
+def _report(differing: list[str], to_do: list[str]) -> None:
+    for told in [*differing, *to_do]:
         click.echo(told)
-    if found:
-        raise click.ClickException(
-            f"files that differ from what their sources build: {len(found)}. "
-            "Run `attn-course build`."
-        )
+    if differing:
+        words = "files that differ from what their sources build: {n}. Run `attn-course build`."
+        raise click.ClickException(spoken(say(words, n=len(differing))))
+    if to_do:
+        words = "what a build would do, though no file differs: {n}. Run `attn-course build`."
+        raise click.ClickException(spoken(say(words, n=len(to_do))))

@@ -18,12 +18,14 @@ Judge = Callable[[Any, str], Report]
 _NOT_NEEDED = ("install", "progress", "check-")
 
 
-def prove(solutions: Book, answers: dict[str, Answer], judge: Judge) -> None:
+def prove(solutions: Book, answers: dict[str, Answer], judge: Judge) -> dict[str, str]:
     """Run the solutions notebook's code here, and judge each answer as stub and as solution.
 
-    A stub is tried beside the right answers of the exercises before it. Raises BuildError
-    for a stub that passes, a solution that does not, and a cell that fails.
+    A stub is tried beside the right answers of the exercises before it. Returns what is shown
+    of each solution, by the exercise's name. Raises BuildError for a stub that passes, a
+    solution that does not, and a cell that fails.
     """
+    shown: dict[str, str] = {}
     namespace: dict[str, Any] = {"__name__": "__main__", "display": lambda *_, **__: None}
     with execution_environment(), warnings.catch_warnings(), _without_pictures():
         warnings.simplefilter("ignore")
@@ -35,20 +37,29 @@ def prove(solutions: Book, answers: dict[str, Answer], judge: Judge) -> None:
                 _prove_stub(solutions.place(cell), answer, dict(namespace), judge)
             _run(cell.source, namespace, solutions.place(cell))
             if answer is not None:
-                _prove_solution(solutions.place(cell), answer, namespace, judge)
+                report = _proven(solutions.place(cell), answer, namespace, judge)
+                shown[answer.entry.name] = f"{report.as_text()}\n{report.as_html()}"
+    return shown
 
 
 def _prove_stub(place: str, answer: Answer, namespace: dict[str, Any], judge: Judge) -> None:
     _run(answer.stub, namespace, f"{place}, as a stub")
     report = _judged(namespace, answer, judge)
     if report.passed:
-        raise BuildError(f"{place}: the stub passes its own check, so nothing is left to write")
+        raise BuildError(
+            "{place}: the stub passes its own check, so nothing is left to write", place=place
+        )
 
 
-def _prove_solution(place: str, answer: Answer, namespace: dict[str, Any], judge: Judge) -> None:
+def _proven(place: str, answer: Answer, namespace: dict[str, Any], judge: Judge) -> Report:
     report = _judged(namespace, answer, judge)
     if not report.passed:
-        raise BuildError(f"{place}: the solution does not pass its own check:\n{report.message}")
+        raise BuildError(
+            "{place}: the solution does not pass its own check:\n{message}",
+            place=place,
+            message=report.message,
+        )
+    return report
 
 
 def _judged(namespace: dict[str, Any], answer: Answer, judge: Judge) -> Report:
@@ -63,7 +74,9 @@ def _run(code: str, namespace: dict[str, Any], place: str) -> None:
             exec(compile(plain_python(code), f"<{place}>", "exec"), namespace)
     except Exception as error:
         told = "".join(traceback.format_exception(error)[2:])
-        raise BuildError(f"{place} fails:\n{code}\n\n{told}") from None
+        raise BuildError(
+            "{place} fails:\n{code}\n\n{told}", place=place, code=code, told=told
+        ) from None
 
 
 @contextlib.contextmanager

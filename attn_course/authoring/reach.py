@@ -1,86 +1,70 @@
-"""What a notebook's outputs depend on: its code, and the package's files that it reaches."""
+"""What a notebook's outputs depend on in the package: the definitions that its code reaches.
+
+Read off the syntax trees; nothing is run. A definition that is reached brings those that it
+mentions, in its own module and through imports in others; a module that is imported on the way
+brings what it does when it is imported. Comments and layout are in no tree, and docstrings are
+left out, so none of them makes a difference.
+"""
 
 import ast
-import hashlib
-import importlib.util
-from pathlib import Path
+from collections.abc import Container, Iterable
+from typing import Any
 
-from nbformat import NotebookNode
-
-import attn_course
-from attn_course import explorers
+from attn_course.authoring import modules
+from attn_course.authoring.modules import Module, Place, file_of, is_text, module_of
 from attn_course.authoring.names import plain_python
 
-_PACKAGE = Path(attn_course.__file__).parent
-# packages whose names are fetched on first use, and where from
-_LAZY = {package.__name__: package._HOMES for package in (attn_course, explorers)}
+_DOCUMENTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def source_hash(notebook: NotebookNode, context: str) -> str:
-    """A key that changes when the notebook should be executed again.
+def mentioned(code: Iterable[str]) -> list[Place]:
+    """What the names in cells of code may stand for in the package."""
+    cells = Module("", "", ast.parse("\n".join(map(plain_python, code))))
+    return [place for statement in cells.tree.body for place in cells.mentioned(statement)]
 
-    It covers the notebook's code, the text of every module of the package that this
-    imports, by whatever way, with the files beside it, and whatever else the caller puts
-    into `context`.
+
+def reached(start: Iterable[Place], known: Container[Place] = ()) -> dict[Place, str]:
+    """The places that these lead to, each with a text that changes only with its code.
+
+    Places in `known` are left out, with all that only they lead to: the caller knows in another
+    way what they give.
     """
-    code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    digest = hashlib.sha256("\0".join([*code, context]).encode())
-    chapter = notebook.metadata.attn_course.chapter
-    for path in [*reached_files(code), *_exercise_files(chapter)]:
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode())
-        digest.update(path.read_bytes().replace(b"\r\n", b"\n"))
-    return digest.hexdigest()[:16]
-
-
-def reached_files(code: list[str]) -> list[Path]:
-    """The package's files that the code reaches through imports, in order."""
-    open_ends = [name for text in code for name in _imported(plain_python(text), "")]
-    modules: dict[str, Path] = {}
+    found: dict[Place, str] = {}
+    open_ends = list(start)
     while open_ends:
-        name = open_ends.pop()
-        path = _module_file(name)
-        if path is not None and name not in modules:
-            modules[name] = path
-            package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-            open_ends += _imported(path.read_text(encoding="utf-8"), package)
-            if package != name:
-                open_ends.append(package)
-    found = set(modules.values())
-    for folder in {path.parent for path in found} - {_PACKAGE}:
-        found |= {path for path in folder.iterdir() if path.suffix in _BESIDE}
-    return sorted(found)
+        place = open_ends.pop()
+        module = module_of(place[0])
+        if module is None or place in found or place in known:
+            continue
+        statements = module.statements(place[1])
+        found[place] = repr(form(statements))
+        for path in (path for statement in statements for path in module.files(statement)):
+            found[place[0], path.name] = path.read_text(encoding="utf-8")
+        open_ends += module.leads_to(place[1])
+    return found
 
 
-def _exercise_files(chapter: str) -> list[Path]:
-    """The catalogue of a chapter's exercises, which the checks find by listing a folder."""
-    return sorted((_PACKAGE / "checks" / "catalogue").glob(f"ch{chapter}*.py"))
+def by_file(found: dict[Place, str]) -> dict[str, str]:
+    """What was found in each file, by its path in the package."""
+    files: dict[str, list[str]] = {}
+    for (module, name), text in sorted(found.items()):
+        path = file_of(module)
+        if "." in name:  # no definition, a file beside the module
+            path = path.with_name(name)
+        if text != repr([]):
+            files.setdefault(path.relative_to(modules.PACKAGE).as_posix(), []).append(text)
+    return {path: "\n".join(texts) for path, texts in files.items()}
 
 
-_BESIDE = {".mjs", ".js", ".css", ".json", ".html"}
-
-
-def _imported(code: str, package: str) -> set[str]:
-    """Names of the package's modules that the code imports anywhere, but for types alone."""
-    names: set[str] = set()
-    tree = ast.parse(code)
-    tree.body = [node for node in tree.body if not _is_for_types(node)]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            relative = "." * node.level + (node.module or "")
-            origin = importlib.util.resolve_name(relative, package)
-            lazy = _LAZY.get(origin, {})
-            # the imported name may itself be a module, or one that the package fetches lazily
-            names |= {origin, *(lazy.get(a.name, f"{origin}.{a.name}") for a in node.names)}
-    return {name for name in names if name.partition(".")[0] == "attn_course"}
-
-
-def _is_for_types(node: ast.stmt) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
-
-
-def _module_file(name: str) -> Path | None:
-    base = _PACKAGE.joinpath(*name.split(".")[1:])
-    candidates = (base / "__init__.py", base.with_suffix(".py"))
-    return next((path for path in candidates if path.is_file()), None)
+def form(node: Any) -> Any:
+    """A piece of a syntax tree without docstrings, the same in every version of Python."""
+    if isinstance(node, list):
+        return [form(item) for item in node]
+    if not isinstance(node, ast.AST):
+        return node
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, _DOCUMENTED):
+        fields["body"] = [statement for statement in node.body if not is_text(statement)]
+    # what is empty is written down by some versions and left out by others
+    filled = {key: form(value) for key, value in fields.items() if value not in (None, [])}
+    return [type(node).__name__, filled]

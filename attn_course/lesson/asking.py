@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import random
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from attn_course.explorers import Predict, Quiz
@@ -49,15 +50,25 @@ def recall(chapter: str) -> None:
 
 
 def to_recall(chapter: str) -> list[Question]:
+    """The three questions that open `chapter` for this learner."""
+    return opening(chapter, questions.all_questions().values(), progress.load()["answers"])
+
+
+def opening(
+    chapter: str, asked: Iterable[Question], given: Mapping[str, list[dict[str, Any]]]
+) -> list[Question]:
     """The three questions that open `chapter`: missed, then unasked, then known ones.
 
     Within each group the order is shuffled by the chapter's number, so that every chapter
     opens with others and the same learner sees the same ones when it is run again.
+
+    Args:
+        chapter: two digits.
+        asked: the questions of the whole course, in its order.
+        given: the learner's answers, by the question's id.
     """
-    choices = [q for q in questions.all_questions().values() if q.kind == "choice"]
-    earlier = [question for question in choices if question.chapter < chapter]
+    earlier = [q for q in asked if q.kind == "choice" and q.chapter < chapter]
     random.Random(chapter).shuffle(earlier)
-    given = progress.load()["answers"]
 
     def rank(question: Question) -> int:
         own = [one for one in given.get(question.id, []) if "right" in one and "again" not in one]
