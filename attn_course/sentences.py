@@ -84,7 +84,8 @@ Spoken = str | Sentence | Joined | Code
 """What goes through the door. A bare text is a constant without fields."""
 
 
-_VERBATIM = bool | int | float | str
+_VERBATIM = (bool, int, float, str)
+_FIELDS = (*_VERBATIM, Sentence, Joined, Code, Drawn)
 
 
 def say(words: str, /, **fields: Any) -> Sentence:
@@ -101,8 +102,7 @@ def counted(one: str, several: str, /, n: int, **fields: Any) -> Sentence:
 
 
 def _plain(fields: Mapping[str, Any]) -> dict[str, Any]:
-    kept = _VERBATIM | Sentence | Joined | Code | Drawn
-    return {name: v if isinstance(v, kept) else str(v) for name, v in fields.items()}
+    return {name: v if isinstance(v, _FIELDS) else str(v) for name, v in fields.items()}
 
 
 def constant(words: Spoken) -> Spoken:

@@ -53,8 +53,7 @@ def edited(right: Answer, edits: Edits) -> Answer:
     module = sys.modules[right.__module__]
     namespace = IMPORTED | vars(module)
     # lines keep their numbers, so that a traceback leads to the right answer's own
-    first = inspect.getsourcelines(inspect.unwrap(right))[1]
-    code = "\n" * (first - 1) + _replaced(text, edits, right.__name__)
+    code = "\n" * _lines_before(right) + _replaced(text, edits, right.__name__)
     future = sys.modules["__future__"].annotations.compiler_flag
     exec(compile(code, str(module.__file__), "exec", flags=future), namespace)
     return namespace[right.__name__]
@@ -79,6 +78,11 @@ def source(right: Answer) -> str:
         raise ValueError(f"{right.__qualname__} does not stand at the top of its module")
     text = textwrap.dedent(inspect.getsource(inspect.unwrap(right)))
     return text[text.index("class " if isinstance(right, type) else "def ") :]
+
+
+@cache
+def _lines_before(right: Answer) -> int:
+    return inspect.getsourcelines(inspect.unwrap(right))[1] - 1
 
 
 def _replaced(text: str, edits: Edits, name: str) -> str:

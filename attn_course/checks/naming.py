@@ -37,12 +37,12 @@ def known_mistake(
     candidates = []
     for mistake, version in ((m, v) for m in exercise.mistakes for v in exercise.versions(m)):
         # most mistakes differ on this stage already, and need not be run on the other probes
-        if not all(agrees for agrees, _ in _comparisons(exercise, version, on_stage, text=text)):
+        if not all(one.agrees for one in _comparisons(version, on_stage, text=text)):
             continue
-        compared = list(_comparisons(exercise, version, elsewhere, text=text))
-        if all(agrees for agrees, _ in compared):
+        compared = list(_comparisons(version, elsewhere, text=text))
+        if all(one.agrees for one in compared):
             return Named((mistake,), True)
-        candidates.append(_Candidate.of(mistake, elsewhere, compared))
+        candidates.append(_Candidate.of(exercise, mistake, compared))
     if with_value:
         pair = _two_mistakes(exercise, [*on_stage, *elsewhere], [c.mistake for c in candidates])
         if pair:
@@ -62,8 +62,7 @@ def _two_mistakes(
     """
     for one, other in islice(_pairs(exercise.mistakes, first), PAIRS_TRIED):
         for answer in exercise.with_both(one, other):
-            compared = _comparisons(exercise, answer, findings, text=False)
-            if all(agrees for agrees, _ in compared):
+            if all(probe.agrees for probe in _comparisons(answer, findings, text=False)):
                 return one, other
     return None
 
@@ -107,22 +106,19 @@ class _Candidate:
     agreeing: int
 
     @staticmethod
-    def of(
-        mistake: Mistake, findings: Sequence[Finding], compared: Sequence[tuple[bool, bool]]
-    ) -> _Candidate:
-        bad, differing = set(), set()
-        for finding, (agrees, _) in zip(findings, compared, strict=True):
-            bad |= {finding.case.stage.name} if finding.problem else set()
-            differing |= set() if agrees else {finding.case.stage.name}
+    def of(exercise: Exercise, mistake: Mistake, compared: Sequence[_Compared]) -> _Candidate:
+        bad = {one.stage for one in compared if one.finding.problem}
+        differing = [one for one in compared if not one.agrees]
+        right = [one.is_right(exercise) for one in differing]
         return _Candidate(
             mistake,
-            traced=all(agrees or right for agrees, right in compared),
+            traced=all(right),
             denied=any(
-                not finding.problem and not right
-                for finding, (_, right) in zip(findings, compared, strict=True)
+                not one.finding.problem and not is_right
+                for one, is_right in zip(differing, right, strict=True)
             ),
-            explained=len(bad - differing),
-            agreeing=sum(agrees for agrees, _ in compared),
+            explained=len(bad - {one.stage for one in differing}),
+            agreeing=len(compared) - len(differing),
         )
 
 
@@ -142,23 +138,39 @@ def _likeliest(candidates: Sequence[_Candidate]) -> Mistake | None:
     return None
 
 
+@dataclass(frozen=True)
+class _Compared:
+    """What a known mistake did on a probe, or None if it came to no end, and the answer's finding."""
+
+    finding: Finding
+    outcome: Outcome | None
+    agrees: bool
+
+    @property
+    def stage(self) -> str:
+        """The name of the probe's stage."""
+        return self.finding.case.stage.name
+
+    def is_right(self, exercise: Exercise) -> bool:
+        """Whether the known mistake does no harm on this probe."""
+        if self.outcome is None:
+            return False
+        case, expected, own = self.finding.case, self.finding.expected, self.finding.own
+        return not problem_of(exercise, case, self.outcome, expected, own)
+
+
 def _comparisons(
-    exercise: Exercise, version: Answer, findings: Sequence[Finding], *, text: bool
-) -> Iterator[tuple[bool, bool]]:
-    """Case by case, whether a known mistake does what the answer did, and whether that is right."""
+    version: Answer, findings: Sequence[Finding], *, text: bool
+) -> Iterator[_Compared]:
+    """Probe by probe, whether a known mistake does what the answer did."""
     # one after the other: most mistakes differ on the first case already
     outcomes = outcomes_of(version, [finding.case for finding in findings])
     for finding in findings:
         outcome = next(outcomes, None)
-        if outcome is None:
-            yield False, False
-            continue
-        agrees = same_outcome(outcome, finding.outcome, finding.case.dtype)
-        agrees = agrees and (not text or _same_words(outcome, finding.outcome))
-        yield (
-            agrees,
-            not problem_of(exercise, finding.case, outcome, finding.expected, finding.own),
-        )
+        agrees = outcome is not None and same_outcome(outcome, finding.outcome, finding.case.dtype)
+        if agrees and text and outcome is not None:
+            agrees = _same_words(outcome, finding.outcome)
+        yield _Compared(finding, outcome, agrees)
 
 
 def _same_words(known: Outcome, found: Outcome) -> bool:
