@@ -7,7 +7,7 @@ from attn_course.authoring.errors import BuildError
 from attn_course.authoring.links import exercises_linked
 from attn_course.authoring.names import definition
 from attn_course.authoring.solutions import package_solution
-from attn_course.authoring.source import Cell, Chapter
+from attn_course.authoring.source import Cell, ChapterSource
 from attn_course.checks.exercise import Exercise
 
 _OTHER_TASKS = (
@@ -31,7 +31,7 @@ class Answer:
     solution: str
 
 
-def chapter_answers(chapter: Chapter, entries: list[Exercise]) -> dict[str, Answer]:
+def chapter_answers(chapter: ChapterSource, entries: list[Exercise]) -> dict[str, Answer]:
     """The answers to the chapter's exercises, by name, in order.
 
     `entries` are the package's exercises of this chapter. Raises BuildError unless the

@@ -10,7 +10,7 @@ from attn_course.authoring.layout import FOLDERS, Course
 from attn_course.authoring.notebooks import Book, Builder
 from attn_course.authoring.proof import Judge
 from attn_course.authoring.questions import Questions, compile_questions
-from attn_course.authoring.source import Chapter, read_chapter
+from attn_course.authoring.source import ChapterSource, read_chapter
 from attn_course.checks.exercise import Exercise
 
 
@@ -35,7 +35,7 @@ class Catalogue(Protocol):
 class Assembled:
     """A chapter put together: its three notebooks by folder, its questions."""
 
-    chapter: Chapter
+    chapter: ChapterSource
     answers: dict[str, Answer]
     books: dict[str, Book]
     questions: Questions

@@ -20,7 +20,7 @@ from attn_course.authoring.cells import (
 from attn_course.authoring.errors import BuildError
 from attn_course.authoring.links import Links, exercise_id, fill_marks
 from attn_course.authoring.names import bound_names, plain_python, undefined_names
-from attn_course.authoring.source import Cell, Chapter
+from attn_course.authoring.source import Cell, ChapterSource
 from attn_course.sentences import spoken
 
 _KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -58,7 +58,9 @@ class Book:
 class Builder:
     """Builds the notebooks of one chapter from its cells and its answers."""
 
-    def __init__(self, chapter: Chapter, answers: dict[str, Answer], address: str | None) -> None:
+    def __init__(
+        self, chapter: ChapterSource, answers: dict[str, Answer], address: str | None
+    ) -> None:
         """Take `address` as the project's public one, None while it has none."""
         self.chapter = chapter
         self.answers = answers

@@ -10,7 +10,7 @@ from filelock import FileLock
 from attn_course.authoring.errors import BuildError
 from attn_course.authoring.layout import Course
 from attn_course.authoring.names import plain_python
-from attn_course.authoring.source import Cell, Chapter
+from attn_course.authoring.source import Cell, ChapterSource
 from attn_course.sentences import say
 
 Questions = dict[str, dict[str, Any]]
@@ -24,7 +24,7 @@ _NUMBER = re.compile(
 )
 
 
-def compile_questions(chapter: Chapter) -> Questions:
+def compile_questions(chapter: ChapterSource) -> Questions:
     """All questions and predictions of a chapter by their id, ready for JSON.
 
     Raises BuildError for a cell that breaks the format, and for a prediction that is
@@ -162,7 +162,7 @@ def _number(lines: list[str], cell: Cell) -> dict[str, Any]:
     return {"low": low, "high": high, "tolerance": tolerance, "unit": match["unit"] or ""}
 
 
-def _check_reveals(chapter: Chapter) -> None:
+def _check_reveals(chapter: ChapterSource) -> None:
     """Every prediction is revealed by a later cell, and nothing else is."""
     waiting: dict[str, Cell] = {}
     for cell in chapter.cells:

@@ -48,7 +48,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Chapter:
+class ChapterSource:
     """A chapter's source: its header and its cells."""
 
     path: Path
@@ -72,7 +72,7 @@ class Chapter:
         return {cell.name: cell for cell in self.cells if cell.role == role}
 
 
-def read_chapter(path: Path) -> Chapter:
+def read_chapter(path: Path) -> ChapterSource:
     """Read one chapter.
 
     Raises BuildError, with file and line, for a header or a cell that breaks the format.
@@ -102,7 +102,7 @@ def read_chapter(path: Path) -> Chapter:
     )
     read = [_cell(cell, f"{label}:{line}") for cell, line in zip(cells, starts, strict=True)]
     _refuse_twins(read)
-    return Chapter(path=path, cells=tuple(read), **header)
+    return ChapterSource(path=path, cells=tuple(read), **header)
 
 
 def _header(header: dict[str, Any], title: str, label: str) -> dict[str, Any]:

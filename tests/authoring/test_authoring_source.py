@@ -6,12 +6,12 @@ import pytest
 from authoring_sample import CHAPTER, STEM
 
 from attn_course.authoring.errors import BuildError
-from attn_course.authoring.source import Chapter, read_chapter
+from attn_course.authoring.source import ChapterSource, read_chapter
 
 HEADER = "\n".join(CHAPTER.splitlines()[:7]) + "\n"
 
 
-def read(folder: Path, text: str) -> Chapter:
+def read(folder: Path, text: str) -> ChapterSource:
     path = folder / f"{STEM}.py"
     path.write_text(text, encoding="utf-8")
     return read_chapter(path)

@@ -29,7 +29,7 @@ from attn_course.authoring.plan import Options
 from attn_course.authoring.stamp import without_stamp
 from attn_course.checks.report import Report
 
-REPOSITORY = Path(__file__).resolve().parents[1]
+REPOSITORY = Path(__file__).resolve().parents[2]
 DRAFT = Options(draft=True)
 
 

@@ -16,7 +16,7 @@ from attn_course import masks
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.authoring.blanks import solved, stubbed
 from attn_course.authoring.layout import Course
-from attn_course.authoring.source import Cell, Chapter, read_chapter
+from attn_course.authoring.source import Cell, ChapterSource, read_chapter
 from attn_course.blocks import EncoderBlock
 from attn_course.checks import examine, get
 from attn_course.experiments.ch07_views import with_torchs_weights
@@ -30,7 +30,7 @@ HELD = [
 ]
 
 
-def function_in(chapter: Chapter, cell: Cell, code: str) -> Any:
+def function_in(chapter: ChapterSource, cell: Cell, code: str) -> Any:
     """What the code defines, with the chapter's imports and its earlier answers at hand."""
     namespace: dict[str, Any] = {}
     shared = [c for c in chapter.cells if c.kind == "code" and c.part in ("exercises", "both")]
@@ -47,7 +47,7 @@ def function_in(chapter: Chapter, cell: Cell, code: str) -> Any:
     return namespace[cell.name]
 
 
-def held(name: str) -> tuple[Chapter, Cell]:
+def held(name: str) -> tuple[ChapterSource, Cell]:
     found = [param.values for param in HELD if param.id == name]
     assert found, f"no chapter holds a solution of {name}"
     return found[0]
