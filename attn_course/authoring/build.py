@@ -40,13 +40,13 @@ def build(
     with questions_lock(course):
         questions = merge_questions(course, by_number(assembled), keep=bool(names))
         write_if_changed(course.questions_file, as_json(questions))
-    run = _Run(course, options or Options(), questions, catalogue, tell)
+    builder = _Builder(course, options or Options(), questions, catalogue, tell)
     for one in assembled:
-        run.chapter(one)
+        builder.chapter(one)
 
 
 @dataclass(frozen=True)
-class _Run:
+class _Builder:
     """One run of the builder over some chapters."""
 
     course: Course
