@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch04 import layers as parts
-from attn_course.checks.catalogue.ch04.equivariance_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch04.equivariance_mistakes import MISTAKES, shuffled_alike
 from attn_course.checks.catalogue.ch04.layers import Function, Layer, at, attend
 from attn_course.checks.exercise import Exercise, Output, Stage, tenths
 from attn_course.masks import causal_mask
@@ -190,6 +190,7 @@ def draw_all(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="4.5",
     reference=is_permutation_equivariant,
+    right=shuffled_alike,
     wire="callable",
     outputs=(Output("verdict"),),
     difficulty=3,

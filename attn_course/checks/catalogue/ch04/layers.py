@@ -17,6 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from attn_course.checks.exercise import Answer, Diagnosis, Seen
+from attn_course.sentences import constant, joined, say
 
 Function = Callable[[Tensor], Tensor]
 
@@ -197,14 +198,17 @@ def read_verdicts(
         names = sorted({probe.args[0] for probe in seen}, key=list(reasons).index)
         if not names:
             return None
+        told = say(
+            "Your test says {verdict} for {layer}. {reason}",
+            verdict=_said(seen, names[0]),
+            layer=constant(names[0]),
+            reason=constant(reasons[names[0]]),
+        )
         others = len(names) - 1
-        more = f" It misjudges {others} more of the layers." if others else ""
+        more = say("It misjudges {n} more of the layers.", n=others) if others else ""
         causes = {alone.get(name) for name in names}
         mistake = causes.pop() if len(causes) == 1 else None
-        return Diagnosis(
-            f"Your test says {_said(seen, names[0])} for {names[0]}. {reasons[names[0]]}{more}",
-            mistake,
-        )
+        return Diagnosis(joined([told, more]), mistake)
 
     return read
 

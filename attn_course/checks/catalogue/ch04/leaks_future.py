@@ -9,7 +9,7 @@ from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch04 import layers as parts
 from attn_course.checks.catalogue.ch04.layers import Function, at, attend
-from attn_course.checks.catalogue.ch04.leaks_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch04.leaks_mistakes import MISTAKES, sees_what_follows
 from attn_course.checks.exercise import Exercise, Output, Stage, tenths
 from attn_course.masks import causal_mask
 from attn_course.positions import sinusoidal_encoding
@@ -217,6 +217,7 @@ def draw_all(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="4.6",
     reference=leaks_future,
+    right=sees_what_follows,
     wire="callable",
     outputs=(Output("verdict"),),
     difficulty=3,
