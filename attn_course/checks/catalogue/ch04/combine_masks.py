@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from functools import reduce
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Generator, Tensor
 
+from attn_course.checks.catalogue.ch04.additive import additive
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
 from attn_course.masks import causal_mask, combine_masks, padding_mask
 
@@ -76,80 +76,39 @@ def draw_none(rng: Generator) -> Iterator[tuple]:
     yield (None,), torch.tensor([[True, False]])
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
-
-Lift = Callable[[Tensor], Tensor]
+# -- the answer that the mistakes are edits of ------------------------------------------------
 
 
-def lifted(mask: Tensor) -> Tensor:
-    """(1, 1, i, j)."""
-    return mask if mask.ndim == 4 else mask[None, None]
-
-
-def keys_of(padding: Tensor) -> Tensor:
-    """(b, 1, 1, j)."""
-    return padding[:, None, None]
-
-
-def version(
-    lift: Lift = lifted,
-    pad: Callable[[Tensor], Tensor | None] = keys_of,
-    join: Callable[[Tensor, Tensor], Tensor] = torch.logical_and,
-    finish: Callable[[Tensor | None], Any] = lambda mask: mask,
-) -> Answer:
-    """A version that lifts masks and padding, and joins them, in these ways."""
-
-    def answer(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
-        parts = [lift(mask) for mask in masks if mask is not None]
-        extra = None if padding is None else pad(padding)
-        parts += [] if extra is None else [extra]
-        return finish(reduce(join, parts) if parts else None)
-
-    return answer
-
-
-def first_only(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
-    """Uses one mask and the padding."""
-    return combine_masks(*[mask for mask in masks if mask is not None][:1], padding=padding)
-
-
-def last_only(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
-    """Uses what comes last."""
+def open_in_all(*masks: Tensor | None, padding: Tensor | None = None) -> Tensor | None:
+    """The mask asked for."""
     given = [mask for mask in masks if mask is not None]
-    return combine_masks(*([] if padding is not None else given[-1:]), padding=padding)
+    lifted = [mask if mask.ndim == 4 else mask[None, None] for mask in given]
+    if padding is not None:
+        lifted.append(padding[:, None, None])
+    if not lifted:
+        return None
+    mask = lifted[0]
+    for other in lifted[1:]:
+        mask = mask & other
+    return mask
 
 
-def additive(low: float) -> Answer:
-    """0 where a place is open, and `low` elsewhere."""
-    return version(finish=lambda m: m if m is None else torch.zeros(m.shape).masked_fill(~m, low))
+HIDE_QUERIES_WHERE_SQUARE = """
+    if padding is not None and mask.shape[2] == padding.shape[1]:
+        mask = mask & padding[:, None, :, None]
+    return mask
+"""
 
-
-def hiding_queries_where_square(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
-    """Hides padded queries where there are as many queries as keys."""
-    joined = combine_masks(*masks, padding=padding)
-    if joined is None or padding is None or joined.shape[2] != padding.shape[1]:
-        return joined
-    return joined & padding[:, None, :, None]
-
-
-def altering_masks(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
-    """Joins the masks in place, the padding not."""
-    given = [lifted(mask) for mask in masks if mask is not None]
-    for mask in given[1:]:
-        given[0] &= mask
-    return combine_masks(*given[:1], padding=padding)
-
-
-def none_not_taken(*masks: Tensor | None, padding: Tensor | None = None) -> Any:
-    """Lifts None."""
-    parts = [lifted(mask) for mask in masks]  # type: ignore[arg-type]
-    parts += [] if padding is None else [keys_of(padding)]
-    return reduce(torch.logical_and, parts) if parts else None
+JOIN_MASKS_IN_PLACE = """
+    for other in lifted[1:]:
+        lifted[0] &= other
+"""
 
 
 EXERCISE = Exercise(
     number="4.4",
     reference=combine_masks,
+    right=open_in_all,
     outputs=(Output("mask", "b h i j"),),
     difficulty=2,
     minutes=15,
@@ -206,129 +165,122 @@ EXERCISE = Exercise(
             "or-for-and",
             "A place is open as soon as one mask opens it. It must be open in all of them: with "
             "“or”, padding opens the future, and the causal mask opens the padding.",
-            version(join=torch.logical_or),
+            {"mask & other": "mask | other"},
         ),
         Mistake(
             "exclusive-or",
             "A place is open where the masks differ. It must be open in all of them.",
-            version(join=torch.logical_xor),
+            {"mask & other": "mask ^ other"},
         ),
         Mistake(
             "sum",
             "The masks are added, and become counts, or an “or” of booleans. A place is open "
             "where all masks are True.",
-            version(
-                join=lambda a, b: a.long() + b.long(),
-                finish=lambda mask: mask if mask is None else mask.long(),
-            ),
+            {"mask = lifted[0]": "mask = lifted[0].long()", "mask & other": "mask + other"},
         ),
         Mistake(
             "numbers",
             "The result holds ones and zeros. Asked for is a boolean mask.",
-            version(
-                join=lambda a, b: a.float() * b.float(),
-                finish=lambda m: m if m is None else m.float(),
-            ),
+            {"return mask": "return mask.float()"},
         ),
-        Mistake(
-            "additive",
+        additive(
             "This is a mask to be added to scores: 0 and a number far below. Asked for is a "
             "boolean one, True where a query may attend.",
-            additive(-torch.inf),
-            also=(additive(-1e9), additive(torch.finfo(torch.float32).min)),
         ),
         Mistake(
             "padding-hides-queries",
             "Padding stands at the axis of the queries, (b, 1, j, 1). It hides keys: what a padded "
             "query computes is left out by the loss, while a padded key would be read by others.",
-            version(pad=lambda p: p[:, None, :, None]),
+            {"padding[:, None, None]": "padding[:, None, :, None]"},
         ),
         Mistake(
             "padding-hides-both",
             "Padding hides keys and queries alike. It should hide keys alone: a query without any "
             "key is no use to anybody, and there may be more keys than queries.",
-            version(pad=lambda p: p[:, None, None] & p[:, None, :, None]),
-            also=(hiding_queries_where_square,),
+            {"padding[:, None, None]": "padding[:, None, None] & padding[:, None, :, None]"},
+            also=({"return mask": HIDE_QUERIES_WHERE_SQUARE},),
         ),
         Mistake(
             "padding-as-queries-by-keys",
             "Padding (b, j) is read as if it were (i, j), so that sequences are taken for queries. "
             "As soon as there are as many of the one as of the other, no error tells you so.",
-            version(pad=lambda p: p[None, None]),
+            {"padding[:, None, None]": "padding[None, None]"},
         ),
         Mistake(
             "batch-at-heads",
             "Padding is lifted to (b, 1, j) only. Beside a mask with four axes, the batch then "
             "stands where the heads are.",
-            version(pad=lambda p: p[:, None]),
+            {"padding[:, None, None]": "padding[:, None]"},
         ),
         Mistake(
             "batch-second",
             "The batch stands at the axis of the heads: (1, b, 1, j) in place of (b, 1, 1, j).",
-            version(pad=lambda p: p[None, :, None]),
+            {"padding[:, None, None]": "padding[None, :, None]"},
         ),
         Mistake(
             "no-head-axis",
             "The result has no axis for the heads: (b, i, j), or (i, j). Asked for are four axes, "
             "always, so that it fits scores (b, h, i, j).",
-            version(lambda m: m, lambda p: p[:, None]),
-            also=(version(finish=lambda m: m if m is None else m.squeeze(1)),),
+            {"mask[None, None]": "mask", "padding[:, None, None]": "padding[:, None]"},
+            also=({"return mask": "return mask.squeeze(1)"},),
         ),
         Mistake(
             "not-lifted",
             "Masks (i, j) come back as they are. Asked for are four axes, always, (1, 1, i, j).",
-            version(lambda m: m),
+            {"mask[None, None]": "mask"},
         ),
         Mistake(
             "lifted-always",
             "Two axes are put before every mask, also before one that has four already.",
-            version(lambda m: m[None, None]),
+            {"mask if mask.ndim == 4 else mask[None, None]": "mask[None, None]"},
         ),
         Mistake(
             "padding-inverted",
             "Padding is turned round. It is True where a token stands, as padding_mask makes it.",
-            version(pad=lambda p: keys_of(~p)),
+            {"padding[:, None, None]": "~padding[:, None, None]"},
         ),
         Mistake(
             "inverted",
             "The result is turned round: True means “may attend”.",
-            version(finish=lambda m: m if m is None else ~m),
+            {"return mask": "return ~mask"},
         ),
-        Mistake("padding-ignored", "The padding is not used.", version(pad=lambda p: None)),
+        Mistake(
+            "padding-ignored", "The padding is not used.", {"if padding is not None": "if False"}
+        ),
         Mistake(
             "padding-needs-masks",
             "Padding alone gives None. None comes back when there is no padding either.",
-            lambda *masks, padding=None: combine_masks(*masks, padding=padding) if masks else None,
+            {"if not lifted": "if not masks or not lifted"},
         ),
-        Mistake("first-only", "Of several masks only the first is used.", first_only),
+        Mistake(
+            "first-only", "Of several masks only the first is used.", {"in given": "in given[:1]"}
+        ),
         Mistake(
             "two-only",
             "Of several masks only two are used. There may be any number of them.",
-            lambda *masks, padding=None: combine_masks(
-                *[mask for mask in masks if mask is not None][:2], padding=padding
-            ),
+            {"in given": "in given[:2]"},
         ),
         Mistake(
             "last-only",
             "Only what comes last is used: each mask takes the place of the one before.",
-            last_only,
+            {"mask & other": "other"},
         ),
         Mistake(
             "none-not-taken",
             "None in place of a mask is not taken: it stands for “allows everything”.",
-            none_not_taken,
+            {" if mask is not None": ""},
         ),
         Mistake(
             "nothing-becomes-true",
             "Without any mask something else than None comes back.",
-            version(finish=lambda m: torch.ones(1, 1, 1, 1, dtype=torch.bool) if m is None else m),
+            {"return None": "return torch.ones(1, 1, 1, 1, dtype=torch.bool)"},
         ),
         Mistake(
             "altered-in-place",
             "A mask that was passed in is changed by `&=`: the caller's causal mask has the "
             "padding of this batch in it from now on.",
-            version(join=lambda a, b: a.logical_and_(b)),
-            also=(altering_masks,),
+            {"mask = mask & other": "mask &= other"},
+            also=({"in given]": f"in given]{JOIN_MASKS_IN_PLACE}"},),
         ),
     ),
     hints=(
