@@ -16,21 +16,30 @@ _COMMANDS = {
     "doctor": (
         "attn_course.setup.doctor",
         "command",
-        "Show what is installed, and the line that mends what is not.",
+        say("Show what is installed, and the line that mends what is not."),
     ),
-    "lab": ("attn_course.setup.lab", "command", "Open JupyterLab at a chapter."),
-    "progress": ("attn_course.cli", "progress", "Show which exercises you have passed."),
+    "lab": ("attn_course.setup.lab", "command", say("Open JupyterLab at a chapter.")),
+    "progress": ("attn_course.cli", "progress", say("Show which exercises you have passed.")),
     "grade": (
         "attn_course.grading.command",
         "command",
-        "Grade a folder of submissions.",
+        say("Grade a folder of submissions."),
     ),
     "explorers": (
         "attn_course.explorers.gallery",
         "command",
-        "Write a page with every interactive view.",
+        say("Write a page with every interactive view."),
     ),
-    "build": ("attn_course.authoring.command", "build", "Write the notebooks from chapters/."),
+    "build": (
+        "attn_course.authoring.command",
+        "build",
+        say("Write the notebooks from chapters/."),
+    ),
+    "words": (
+        "attn_course.authoring.translation",
+        "command",
+        say("Write every sentence of the course for translators."),
+    ),
 }
 
 INSTALL_DEV = "python -m pip install -c constraints.txt -e '.[dev]'"

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from tqdm import tqdm
 
+from attn_course import terminal
 from attn_course.course import find_chapter
 from attn_course.grading.run import Listener, Request, Result, grade
 from attn_course.grading.sandbox.available import KINDS, SandboxError, probe
@@ -48,15 +49,15 @@ def _chapters(_context: click.Context, _option: click.Parameter, names: tuple[st
         raise click.BadParameter(str(error)) from None
 
 
-@click.command("grade", context_settings={"show_default": True})
+@terminal.command("grade", context_settings={"show_default": True})
 @click.argument("submissions", type=click.Path(path_type=Path, exists=True))
-@click.option(
+@terminal.option(
     "--out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
     help="The folder for the results. Running again with it continues.",
 )
-@click.option(
+@terminal.option(
     "--chapter",
     "chapters",
     multiple=True,
@@ -64,48 +65,48 @@ def _chapters(_context: click.Context, _option: click.Parameter, names: tuple[st
     metavar="CHAPTER",
     help="Grade this chapter only; may be repeated. Without it: all that came in.",
 )
-@click.option(
+@terminal.option(
     "--jobs",
     type=click.IntRange(1),
     default=os.cpu_count() or 1,
     help="How many submissions run at once.",
 )
-@click.option(
+@terminal.option(
     "--timeout",
     type=click.FloatRange(1),
     default=_DEFAULTS.timeout,
     help="Seconds that one cell may take.",
 )
-@click.option(
+@terminal.option(
     "--total-timeout",
     type=click.FloatRange(1),
     default=_DEFAULTS.total_timeout,
     help="Seconds that one notebook may take.",
 )
-@click.option(
+@terminal.option(
     "--memory",
     type=click.IntRange(512),
     default=_DEFAULTS.memory_mb,
     help="Megabytes of memory for one notebook.",
 )
-@click.option(
+@terminal.option(
     "--sandbox",
     type=click.Choice(KINDS),
     default=_DEFAULTS.sandbox,
     help="What the answers run in. `none` lets them do whatever you can do.",
 )
-@click.option(
+@terminal.option(
     "--scheduler",
     metavar="ADDRESS",
     help="Send the submissions to the Dask cluster at tcp://HOST:PORT.",
 )
-@click.option(
+@terminal.option(
     "--seed",
     type=click.IntRange(0),
     show_default=False,
     help="Draw the hidden inputs from this seed. Default: the folder's, or a fresh one.",
 )
-@click.option("--regrade", is_flag=True, help="Grade again what is graded already.")
+@terminal.option("--regrade", is_flag=True, help="Grade again what is graded already.")
 def command(
     submissions: Path,
     out: Path,
