@@ -140,7 +140,7 @@ def _likeliest(candidates: Sequence[_Candidate]) -> Mistake | None:
 
 @dataclass(frozen=True)
 class _Compared:
-    """What a known mistake did on a probe, or None if it came to no end, and the answer's finding."""
+    """What a known mistake did on a probe, if it got so far, beside what the answer did there."""
 
     finding: Finding
     outcome: Outcome | None
