@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from attn_course.checks.edits import Answer, Edits, composed, edited
+from attn_course.checks.runner import Outcome, copy_of, detached
 from attn_course.sentences import Spoken
 
 Wire = Literal["arrays", "class", "callable", "samples"]
@@ -113,12 +114,29 @@ class Mistake:
         return () if self.answer is None else (self.answer, *self.also)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Case:
-    """One probe: the stage it belongs to and its arguments."""
+    """One probe: the stage it belongs to, its arguments, and what the reference gives for them."""
 
     stage: Stage
     args: tuple[Any, ...]
+    reference: Answer
+
+    @cached_property
+    def expected(self) -> Any:
+        """The reference's value in float64."""
+        exact = as_float64(copy_of(self.args))
+        return detached(call_stage(self.stage, self.reference, exact))
+
+    @cached_property
+    def outcomes(self) -> dict[Answer, Outcome]:
+        """What known wrong versions did here, as far as they were asked."""
+        return {}
+
+    @cached_property
+    def own(self) -> Any:
+        """The reference's value in the inputs' own dtype."""
+        return detached(call_stage(self.stage, self.reference, copy_of(self.args)))
 
     @property
     def dtype(self) -> torch.dtype:
@@ -220,12 +238,25 @@ class Exercise:
         return {}
 
     def cases(self, seed: int = 0) -> list[Case]:
-        """All probes, drawn from `seed`; each stage's draws depend on its own name only."""
+        """All probes, drawn from `seed`; each stage's draws depend on its own name only.
+
+        Those of the last seed are kept, with what the reference and known wrong versions did: a
+        learner tries several answers. Only numbers and tensors are, since answers get copies.
+        """
+        if seed in self._kept:
+            return self._kept[seed]
         cases = []
         for stage in self.stages:
             rng = torch.Generator().manual_seed(seed + zlib.crc32(stage.name.encode()))
-            cases += [Case(stage, tuple(args)) for args in stage.draw(rng)]
+            cases += [Case(stage, tuple(args), self.reference) for args in stage.draw(rng)]
+        if all(_is_data(case.args) for case in cases):
+            self._kept.clear()
+            self._kept[seed] = cases
         return cases
+
+    @cached_property
+    def _kept(self) -> dict[int, list[Case]]:
+        return {}
 
 
 def call_stage(stage: Stage, answer: Answer, args: tuple[Any, ...]) -> Any:
@@ -249,6 +280,15 @@ def tensors_in(value: Any) -> list[Tensor]:
     if isinstance(value, tuple | list):
         return [tensor for item in value for tensor in tensors_in(item)]
     return []
+
+
+def _is_data(value: Any) -> bool:
+    """Whether a value is numbers, texts and tensors throughout."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, tuple | list):
+        return all(map(_is_data, value))
+    return value is None or isinstance(value, bool | int | float | str | Tensor | torch.dtype)
 
 
 def as_float64(value: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake
+from attn_course.checks.exercise import Answer, Case, Exercise, Mistake
 from attn_course.checks.findings import Finding, outcomes_of, problem_of, same_outcome
 from attn_course.checks.runner import Outcome
 
@@ -37,9 +37,9 @@ def known_mistake(
     candidates = []
     for mistake, version in ((m, v) for m in exercise.mistakes for v in exercise.versions(m)):
         # most mistakes differ on this stage already, and need not be run on the other probes
-        if not all(one.agrees for one in _comparisons(version, on_stage, text=text)):
+        if not all(one.agrees for one in _against(version, on_stage, text=text)):
             continue
-        compared = list(_comparisons(version, elsewhere, text=text))
+        compared = list(_against(version, elsewhere, text=text))
         if all(one.agrees for one in compared):
             return Named((mistake,), True)
         candidates.append(_Candidate.of(exercise, mistake, compared))
@@ -62,7 +62,8 @@ def _two_mistakes(
     """
     for one, other in islice(_pairs(exercise.mistakes, first), PAIRS_TRIED):
         for answer in exercise.with_both(one, other):
-            if all(probe.agrees for probe in _comparisons(answer, findings, text=False)):
+            outcomes = outcomes_of(answer, [finding.case for finding in findings])
+            if all(probe.agrees for probe in _comparisons(outcomes, findings, text=False)):
                 return one, other
     return None
 
@@ -159,18 +160,34 @@ class _Compared:
         return not problem_of(exercise, case, self.outcome, expected, own)
 
 
-def _comparisons(
-    version: Answer, findings: Sequence[Finding], *, text: bool
-) -> Iterator[_Compared]:
+def _against(version: Answer, findings: Sequence[Finding], *, text: bool) -> Iterator[_Compared]:
     """Probe by probe, whether a known mistake does what the answer did."""
-    # one after the other: most mistakes differ on the first case already
-    outcomes = outcomes_of(version, [finding.case for finding in findings])
+    outcomes = _known_outcomes(version, [finding.case for finding in findings])
+    return _comparisons(outcomes, findings, text=text)
+
+
+def _comparisons(
+    outcomes: Iterator[Outcome], findings: Sequence[Finding], *, text: bool
+) -> Iterator[_Compared]:
+    """Each probe as it is asked for: most mistakes differ on the first one already."""
     for finding in findings:
         outcome = next(outcomes, None)
         agrees = outcome is not None and same_outcome(outcome, finding.outcome, finding.case.dtype)
         if agrees and text and outcome is not None:
             agrees = _same_words(outcome, finding.outcome)
         yield _Compared(finding, outcome, agrees)
+
+
+def _known_outcomes(version: Answer, cases: Sequence[Case]) -> Iterator[Outcome]:
+    """What a known wrong version does on each case, asked once for each."""
+    for k, case in enumerate(cases):
+        if version not in case.outcomes:
+            asked = zip(cases[k:], outcomes_of(version, cases[k:]), strict=False)
+            for later, outcome in asked:
+                later.outcomes[version] = outcome
+                yield outcome
+            return
+        yield case.outcomes[version]
 
 
 def _same_words(known: Outcome, found: Outcome) -> bool:
