@@ -90,8 +90,10 @@ def _reason(
     """Why the stored outputs cannot be kept; None if they can."""
     if stored is None:
         return telling.NEW
-    if stamp is None or not stamp.sources:
+    if stamp is None:
         return telling.UNKNOWN
+    if not stamp.sources:
+        return telling.DRAFTED
     changed = _changed(stored, stamp, sources)
     return telling.changed(changed) if changed else None
 

@@ -16,6 +16,7 @@ UNCHANGED = say("unchanged")
 
 NEW = say("it was not there")
 FORCED = say("as asked")
+DRAFTED = say("a draft was not executed")
 UNKNOWN = say("nothing says what its outputs were made from")
 
 _SOURCES = {

@@ -216,6 +216,9 @@ def test_a_build_says_why_without_a_change_too(course: Course) -> None:
     edit(course, "torch.zeros(2)", "torch.zeros(3)")
     draft = "03 lesson: written, not executed (changed: its own code)"
     assert told(course, draft=True) == [draft, *UNCHANGED[1:]]
+    assert told(course)[0] == "03 lesson: executed in 0 s (a draft was not executed)"
+    path = course.notebook("notebooks", STEM)
+    path.write_text(path.read_text(encoding="utf-8").replace('"built"', '"former"'))
     unknown = "03 lesson: executed in 0 s (nothing says what its outputs were made from)"
     assert told(course)[0] == unknown
 
