@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,7 @@ def _executed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Course:
     course = make_course(tmp_path_factory.mktemp("course"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(building, "execute", counted)

@@ -10,6 +10,7 @@ from authoring_sample import CHAPTER, STEM, Chosen, make_course
 
 from attn_course.authoring.assemble import Assembled, assemble
 from attn_course.authoring.errors import BuildError
+from attn_course.authoring.proof import prove
 
 NAME = "scaled_dot_product_attention"
 ADDRESS = "https://github.com/someone/attn-course"
@@ -295,3 +296,15 @@ def test_another_language_changes_words_and_nothing_else(
     for cell in pseudo.books["exercises"].notebook.cells:
         if cell.cell_type == "code":
             compile(cell.source, cell.id, "exec")
+
+
+def test_the_example_of_the_documentation_is_a_chapter(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "authoring.md").read_text(encoding="utf-8")
+    example = text.partition("```python\n")[2].partition("```")[0]
+    one = built(tmp_path, example)
+    lesson, exercises = sources(one, "notebooks"), sources(one, "exercises")
+    assert {"prediction-where-the-mass-goes", "question-scale-keeps"} <= set(lesson)
+    assert any("About 35 minutes to read" in text for text in list(lesson.values())[3:])
+    assert "    scores = query @ key.mT  # something is missing here" in exercises[f"answer-{NAME}"]
+    assert "from scores to weights" in exercises[f"answer-{NAME}"]
+    assert prove(one.books["solutions"], one.answers, Chosen().check).keys() == {NAME}

@@ -2,7 +2,7 @@
 
 import ast
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,7 +30,7 @@ NAME = "scaled_dot_product_attention"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Course]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """The sample course, built; what executes it is a stand-in."""
     course = make_course(tmp_path_factory.mktemp("course"))
     with pytest.MonkeyPatch.context() as patch:
