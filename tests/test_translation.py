@@ -36,8 +36,13 @@ def f(x, flag):
     spoken(local)
     counted("{n} point", "{n} points", n=2)
     _forward(x, "Handed on")
+    say(_cause(x), x=x)
+    raise BuildError("A chapter is {wrong}", wrong=x)
     say(f"not {x} constant")
     print("no sentence", x["key"])
+
+def _cause(x):
+    return "Returned {x}" if x else None
 
 def _forward(x, words):
     return say(words)
@@ -76,6 +81,8 @@ def test_constants_are_found_however_they_are_passed(package):
         "Literal {x}",
         "{n} point",
         "Handed on",
+        "Returned {x}",
+        "A chapter is {wrong}",
         "What the option does.",
         "What the command does.",
     }

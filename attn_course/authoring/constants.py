@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 PACKAGE = Path(__file__).resolve().parents[1]
 
-_FORMS = {"say": 1, "spoken": 1, "counted": 2, "Diagnosis": 1}
+_FORMS = {"say": 1, "spoken": 1, "counted": 2, "Diagnosis": 1, "BuildError": 1}
 """What makes or says a sentence, and how many of its first arguments are constants."""
 
 _TABLE = "WORDS"
@@ -33,8 +33,9 @@ class Constant(NamedTuple):
 def constants_in_code(package: Path = PACKAGE) -> list[Constant]:
     """Find what is passed to `say`, `spoken` and `counted`, tables called WORDS, commands' help.
 
-    A constant may be passed by name, `say(WELCOME)`, out of a table, `say(TOLD["x"])`, or as one
-    of two, `say(A if many else B)`; the name may come from another module of the package.
+    A constant may be passed by name, `say(WELCOME)`, out of a table, `say(TOLD["x"])`, as one of
+    two, `say(A if many else B)`, or by a function of the file that returns it; the name may come
+    from another module of the package.
     """
     found: dict[Constant, None] = {}  # each once, in order
     for path in sorted(package.rglob("*.py")):
@@ -86,6 +87,10 @@ def _texts(node: ast.expr, path: Path, known: frozenset[str] = frozenset()) -> I
             parts = _assigned(path).get(name, [])
             if name in _imported(path):
                 yield from _texts(node, _imported(path)[name])
+        case ast.Call(func=ast.Name(id=name)) if name in _functions(path) and name not in known:
+            known = known | {name}
+            returns = ast.walk(_functions(path)[name])
+            parts = [one.value for one in returns if isinstance(one, ast.Return) and one.value]
     for part in parts:
         yield from _texts(part, path, known)
 
@@ -100,11 +105,16 @@ def _tree(path: Path) -> ast.Module:
 
 
 @cache
+def _functions(path: Path) -> dict[str, ast.FunctionDef]:
+    found = (node for node in ast.walk(_tree(path)) if isinstance(node, ast.FunctionDef))
+    return {node.name: node for node in found}
+
+
+@cache
 def _assigned(path: Path) -> dict[str, list[ast.expr]]:
     """What is assigned to each name of a file, anywhere in it, and passed under it in calls."""
     found: dict[str, list[ast.expr]] = {}
-    tree = _tree(path)
-    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    functions = _functions(path)
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]

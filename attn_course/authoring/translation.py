@@ -11,6 +11,7 @@ from babel.messages.pofile import read_po, write_po
 
 from attn_course import checks, explorers, terminal
 from attn_course.authoring.constants import PACKAGE, Constant, constants_in_code
+from attn_course.course import CHAPTERS
 from attn_course.explorers.gallery import summary
 from attn_course.learner.questions import all_questions
 from attn_course.sentences import LOCALE, Joined, Sentence, Spoken, counted, say, spoken
@@ -65,7 +66,9 @@ def catalogue() -> Catalog:
 
 
 def constants_in_data() -> Iterator[Constant]:
-    """What the catalogue of exercises, the questions and the explorers say of themselves."""
+    """What the chapters, exercises, questions and explorers say of themselves."""
+    for chapter in CHAPTERS:
+        yield from _said([chapter.title], f"chapter-{chapter.number}")
     for name in checks.exercises():
         entry = checks.get(name)
         told = [entry.may_use, *entry.hints]
