@@ -11,14 +11,15 @@ from torch import Generator, Tensor
 
 from attn_course.checks.compare import number
 from attn_course.checks.exercise import Diagnosis, Output, Seen, normal, tenths
-from attn_course.checks.gradients import gradients_at
+from attn_course.checks.gradients import gradient_of, gradients_at
 from attn_course.masks import causal_mask
+from attn_course.sentences import joined, say
 
 ATTENDED = (Output("output", "b i d"), Output("weights", "b i j"))
 GRADIENTS = (
-    Output("gradient of query", "b i d"),
-    Output("gradient of key", "b j d"),
-    Output("gradient of value", "b j d"),
+    gradient_of("query", "b i d"),
+    gradient_of("key", "b j d"),
+    gradient_of("value", "b j d"),
 )
 
 
@@ -186,20 +187,31 @@ def read_thermometer(seen: Sequence[Seen]) -> Diagnosis | None:
             "scale-axis-counted-from-left",
         )
     if len(read) > 1 and max(scales) - min(scales) < 1e-3:
-        return Diagnosis(
-            f"The scores are multiplied by {scales[0]:.3g} whatever d_k is: "
-            "the scale must come from the vectors' own width.",
-            "fixed-scale",
-        )
+        return Diagnosis(say(FIXED, factor=_short(scales[0])), "fixed-scale")
     for size in read[0][0]:
         for text, power in _POWERS.items():
             if all(math.isclose(s, sizes[size] ** power, rel_tol=0.02) for sizes, s in read):
-                return Diagnosis(f"The scores are multiplied by {text.format(size)}, not 1/√d_k.")
+                return Diagnosis(say(BY_ANOTHER_RULE, factor=text.format(size)))
     by_width = {sizes["d_k"]: scale for sizes, scale in reversed(read)}
-    shown = ", ".join(f"{scale:.3g} at d_k = {d_k}" for d_k, scale in sorted(by_width.items()))
-    wanted = ", ".join(number(1 / math.sqrt(d_k)) for d_k in sorted(by_width))
-    return Diagnosis(f"The scores are multiplied by {shown}; 1/√d_k would be {wanted}.")
+    widths = sorted(by_width)
+    shown = joined(
+        (say("{factor} at d_k = {d_k}", factor=_short(by_width[d_k]), d_k=d_k) for d_k in widths),
+        ", ",
+    )
+    wanted = ", ".join(number(1 / math.sqrt(d_k)) for d_k in widths)
+    words = "The scores are multiplied by {shown}; 1/√d_k would be {wanted}."
+    return Diagnosis(say(words, shown=shown, wanted=wanted))
 
+
+def _short(factor: float) -> str:
+    return f"{factor:.3g}"
+
+
+FIXED = (
+    "The scores are multiplied by {factor} whatever d_k is: the scale must come from the vectors' "
+    "own width."
+)
+BY_ANOTHER_RULE = "The scores are multiplied by {factor}, not 1/√d_k."
 
 _POWERS = {"1/{}": -1.0, "1/{}^¼": -0.25, "{}^¼": 0.25, "√{}": 0.5, "{}": 1.0, "1/√{}": -0.5}
 
@@ -229,12 +241,14 @@ def read_dropout(seen: Sequence[Seen]) -> Diagnosis | None:
         factors = (actual / expected)[expected.abs() > 1e-6]
         kept = factors[factors != 0]
         if 0 < len(kept) < len(factors) and kept.min() > 1 and kept.max() - kept.min() < 1e-3:
-            return Diagnosis(
-                f"Some numbers are 0 and the others {number(kept[0])} times what they should be: "
-                "that is a dropout. Nothing is to be dropped here.",
-                "dropout",
-            )
+            return Diagnosis(say(DROPPED, factor=number(kept[0])), "dropout")
     return None
+
+
+DROPPED = (
+    "Some numbers are 0 and the others {factor} times what they should be: that is a dropout. "
+    "Nothing is to be dropped here."
+)
 
 
 def read_fill(seen: Sequence[Seen]) -> Diagnosis | None:
@@ -246,11 +260,8 @@ def read_fill(seen: Sequence[Seen]) -> Diagnosis | None:
         leaked, kept = weights[~mask], weights[mask]
         if bool((leaked > 0).all()) and bool((kept > 0).all()):
             fill = math.log(float(leaked.mean() / kept.mean()))
-            return Diagnosis(
-                f"A hidden key keeps {number(leaked.mean())} of the weight, as if its score were "
-                f"about {fill:.3g}. {_FILL}",
-                "fill-too-small" if fill < -1.5 else None,
-            )
+            told = say(KEEPS_WEIGHT, share=number(leaked.mean()), fill=f"{fill:.3g}")
+            return Diagnosis(told, "fill-too-small" if fill < -1.5 else None)
     return None
 
 
@@ -258,12 +269,15 @@ def read_far_below_zero(seen: Sequence[Seen]) -> Diagnosis | None:
     """See whether the hidden key is the best of all, since the others score even less."""
     weights = seen[0].actual[1].flatten()
     if weights[-1] > 0.99:
-        return Diagnosis(
-            "All open keys score about -4000 here, and the hidden one gets the weight: it was "
-            f"left with a higher score. {_FILL}",
-            "fill-too-small",
-        )
+        return Diagnosis(STILL_THE_BEST, "fill-too-small")
     return None
 
 
-_FILL = "Only a score whose exponential is 0 beside any other score hides a key."
+KEEPS_WEIGHT = (
+    "A hidden key keeps {share} of the weight, as if its score were about {fill}. Only a score "
+    "whose exponential is 0 beside any other score hides a key."
+)
+STILL_THE_BEST = (
+    "All open keys score about -4000 here, and the hidden one gets the weight: it was left with a "
+    "higher score. Only a score whose exponential is 0 beside any other score hides a key."
+)

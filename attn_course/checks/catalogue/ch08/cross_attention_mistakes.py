@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import sqrt
 
 from attn_course.attention import cross_attention, scaled_dot_product_attention
-from attn_course.checks.catalogue.ch03 import attention_mistakes as of_attention
+from attn_course.checks.catalogue.ch03 import scaled_dot_product_attention as of_attention
 from attn_course.checks.catalogue.ch05.multi_head_versions import weakly_hidden
 from attn_course.checks.catalogue.ch08.cross_attention_versions import (
     added,
@@ -33,8 +33,8 @@ from attn_course.checks.gradients import detached_inputs
 
 def from_chapter_03(mistake_id: str, message: str = "", *others: Answer) -> Mistake:
     """A mistake of `scaled_dot_product_attention`, made here."""
-    known = next(m for m in of_attention.MISTAKES if m.id == mistake_id)
-    first, *also = map(crossed, filter(callable, known.versions))
+    known = of_attention.EXERCISE.mistake(mistake_id)
+    first, *also = map(crossed, of_attention.EXERCISE.versions(known))
     return Mistake(mistake_id, message or known.message, first, also=(*also, *others))
 
 
@@ -244,7 +244,13 @@ MISTAKES = (
         "The output is clean, but with a memory of padding only the gradient is NaN: NaN arose "
         "inside and was replaced only at the end. It must not arise.",
         attending(cleaned_at_the_end),
-        also=(attending(filled_and_cleaned), crossed(of_attention.wrong.masked_gradient_nan)),
+        also=(
+            attending(filled_and_cleaned),
+            *map(
+                crossed,
+                of_attention.EXERCISE.versions(of_attention.EXERCISE.mistake("gradient-nan")),
+            ),
+        ),
     ),
     Mistake(
         "weights-before-the-padding",
