@@ -27,7 +27,8 @@ from attn_course.grading.student_code import defined_names, parse
 
 _PACKAGE = Path(attn_course.__file__).parent
 _NEVER = frozenset(
-    {"checks", "grading", "authoring", "explorers", "experiments", "cli", "setup", "learner"}
+    {"authoring", "checks", "cli", "experiments", "explorers", "grading", "learner", "lesson"}
+    | {"setup", "terminal"}
 )
 _INSIDE = ("errors", "exports", "forms", "inside", "peer", "shared", "tensors", "wire")
 INSIDE = "attn_course_inside"
