@@ -192,6 +192,25 @@ def test_pictures_say_no_plain_word(draw, pseudo):
         assert_all_marked(text)
 
 
+@pytest.mark.parametrize(
+    "refused",
+    [
+        lambda: plots.heat_map([1.0]),
+        lambda: plots.heat_map([[1.0]], row_labels="ab"),
+        lambda: plots.line_plot([1], {}, x_label="n", y_label="s"),
+        lambda: plots.line_plot([1], {"A": [1, 2]}, x_label="n", y_label="s"),
+        lambda: plots.calibration_plot([]),
+        lambda: plots.gradient_norms(torch.nn.Linear(1, 1)),
+        lambda: plots.Slider("k", 1, 0, start=1),
+        lambda: plots.live_figure(print, alt="", k=plots.Slider("k", 1, 2, start=1)),
+    ],
+)
+def test_what_a_picture_refuses_is_said_in_the_readers_language(refused, pseudo):
+    with pytest.raises(ValueError, match="⟦") as error:
+        refused()
+    assert_all_marked(str(error.value))
+
+
 def _nothing(*_):
     raise NotImplementedError
 

@@ -17,7 +17,9 @@ def calibration_plot(rows: Sequence[tuple[int, int, int]]) -> Picture:
         ValueError: if there is no row, or one has no predictions.
     """
     if not rows or any(asked < 1 for _, _, asked in rows):
-        raise ValueError(f"calibration needs rows with at least one prediction each, got {rows}")
+        raise ValueError(
+            say("calibration needs rows with at least one prediction each, got {got}", got=rows)
+        )
     with style():
         figure = new_figure(4.6, 4.0)
         axes = figure.add_subplot()

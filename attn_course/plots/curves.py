@@ -37,7 +37,7 @@ def line_plot(
     """
     positions = as_array(x, ndim=1)
     if not series:
-        raise ValueError("series is empty: there is no line to draw")
+        raise ValueError(say("series is empty: there is no line to draw"))
     with style():
         figure = new_figure(6.0, 3.6)
         axes = figure.add_subplot()
@@ -77,7 +77,7 @@ def learning_curves(
         ValueError: if there is no run, or one did not measure `metric`.
     """
     if not histories:
-        raise ValueError("histories is empty: there is no curve to draw")
+        raise ValueError(say("histories is empty: there is no curve to draw"))
     with style():
         figure = new_figure(6.0, 3.6)
         axes = figure.add_subplot()
@@ -105,9 +105,13 @@ def learning_curves(
 def _draw_line(axes: Axes, x: np.ndarray, values: Any, name: str, number: int) -> None:
     array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values, dtype=float)
     if array.ndim not in (1, 2) or array.shape[-1] != len(x) or array.size == 0:
-        raise ValueError(
-            f"series {name!r} has shape {array.shape}, expected ({len(x)},) or (runs, {len(x)})"
+        misfit = say(
+            "series {name!r} has shape {got}, expected ({n},) or (runs, {n})",
+            name=name,
+            got=array.shape,
+            n=len(x),
         )
+        raise ValueError(misfit)
     runs = np.atleast_2d(array)
     colour = COLOURS[number % len(COLOURS)]
     marker = MARKERS[number % len(MARKERS)] if len(x) <= 40 else None
@@ -136,9 +140,21 @@ def _curve(
         values, steps = history.metrics[metric], np.array(history.eval_steps)
     else:
         known = ", ".join(["loss", "lr", "gradient_norm", *history.metrics])
-        raise ValueError(f"run {name!r} did not measure {metric!r}; it has {known}")
+        unmeasured = say(
+            "run {name!r} did not measure {metric!r}; it has {known}",
+            name=name,
+            metric=metric,
+            known=known,
+        )
+        raise ValueError(unmeasured)
     if smooth < 1 or not values:
-        raise ValueError(f"run {name!r}: {len(values)} values, smooth={smooth} must be at least 1")
+        too_few = say(
+            "run {name!r}: {count} values, smooth={smooth} must be at least 1",
+            name=name,
+            count=len(values),
+            smooth=smooth,
+        )
+        raise ValueError(too_few)
     sums = np.cumsum([0.0, *values])
     window = np.minimum(np.arange(1, len(values) + 1), smooth)
     ends = np.arange(1, len(values) + 1)

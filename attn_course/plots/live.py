@@ -28,10 +28,16 @@ class Slider:
     def __post_init__(self) -> None:
         """Refuse a start outside the range and a step that leads nowhere."""
         if not self.low <= self.start <= self.high or self.low == self.high or self.step <= 0:
-            raise ValueError(
-                f"slider '{self.label}': need low <= start <= high, low < high and step > 0, got "
-                f"low={self.low}, start={self.start}, high={self.high}, step={self.step}"
+            impossible = say(
+                "slider '{label}': need low <= start <= high, low < high and step > 0, got "
+                "low={low}, start={start}, high={high}, step={step}",
+                label=self.label,
+                low=self.low,
+                start=self.start,
+                high=self.high,
+                step=self.step,
             )
+            raise ValueError(impossible)
 
     @property
     def extremes(self) -> tuple[float, float]:
@@ -72,10 +78,14 @@ class Choices:
     def __post_init__(self) -> None:
         """Refuse a start that is not among the options."""
         if self.start not in self.options or len(self.options) < 2:
-            raise ValueError(
-                f"slider '{self.label}': need two options or more with start={self.start!r} among "
-                f"them, got {list(self.options)}"
+            impossible = say(
+                "slider '{label}': need two options or more with start={start} among them, got "
+                "{options}",
+                label=self.label,
+                start=repr(self.start),
+                options=list(self.options),
             )
+            raise ValueError(impossible)
 
     @property
     def extremes(self) -> tuple[Any, Any]:
@@ -126,10 +136,11 @@ class LiveFigure:
             self.axes = list(self.figure.subplots(1, panels, squeeze=False).ravel())
             self._update = draw(*self.axes)
         if not callable(self._update):
-            raise ValueError(
-                "draw must return the function that redraws for new slider values, "
-                f"got {type(self._update).__name__}"
+            no_function = say(
+                "draw must return the function that redraws for new slider values, got {kind}",
+                kind=type(self._update).__name__,
             )
+            raise ValueError(no_function)
         self.set()
         # the layout of the start is kept: laying out anew takes longer than drawing
         self.figure.set_layout_engine("none")
@@ -144,7 +155,10 @@ class LiveFigure:
         """
         unknown = sorted(values.keys() - self.sliders.keys())
         if unknown:
-            raise ValueError(f"no slider {unknown[0]!r}; there are {', '.join(self.sliders)}")
+            there = ", ".join(self.sliders)
+            raise ValueError(
+                say("no slider {name!r}; there are {there}", name=unknown[0], there=there)
+            )
         with style():  # to the end: what another thread sets comes before or after as a whole
             self.values |= values
             self.error = None
@@ -215,9 +229,11 @@ def live_figure(
         ValueError: if there is no slider, no text, or draw returns no function.
     """
     if not sliders or panels < 1:
-        raise ValueError(f"a live figure needs a slider and a panel, got panels={panels}")
+        raise ValueError(
+            say("a live figure needs a slider and a panel, got panels={panels}", panels=panels)
+        )
     if not str(alt).strip():
-        raise ValueError("a live figure needs a text alternative: alt is empty")
+        raise ValueError(say("a live figure needs a text alternative: alt is empty"))
     return LiveFigure(draw, sliders, alt, size, panels)
 
 

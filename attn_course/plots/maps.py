@@ -19,6 +19,8 @@ Limits = tuple[float, float] | None
 _QUERY_AXIS, _KEY_AXIS, _WEIGHT = (
     say(WORDS[name]) for name in ("query_axis", "key_axis", "weight")
 )
+_ROW_MISFIT = "{got} row labels for {count} rows"
+_COLUMN_MISFIT = "{got} column labels for {count} columns"
 _MAX_NUMBERS = 64  # more cells than this and the numbers no longer fit
 _MAX_TICKS = 40
 
@@ -50,8 +52,8 @@ def heat_map(
     """
     values = as_array(matrix, ndim=2)
     rows, columns = values.shape
-    _check_labels(row_labels, rows, "row")
-    _check_labels(column_labels, columns, "column")
+    _check_labels(row_labels, rows, _ROW_MISFIT)
+    _check_labels(column_labels, columns, _COLUMN_MISFIT)
     write = values.size <= _MAX_NUMBERS if numbers is None else numbers
     cell = 0.55 if write else 0.34
     highest = 9.0 if write or row_labels else 5.0  # rows without words need no room for them
@@ -92,9 +94,9 @@ def head_maps(
     """
     values = as_array(weights, ndim=3)
     heads, rows, columns = values.shape
-    _check_labels(row_labels, rows, "row")
-    _check_labels(column_labels, columns, "column")
-    _check_labels(titles, heads, "head")
+    _check_labels(row_labels, rows, _ROW_MISFIT)
+    _check_labels(column_labels, columns, _COLUMN_MISFIT)
+    _check_labels(titles, heads, "{got} head labels for {count} heads")
     titles = titles or [str(say(WORDS["head"], number=number)) for number in range(heads)]
     wide = min(heads, 4)
     high = ceil(heads / wide)
@@ -164,7 +166,12 @@ def as_array(values: Any, ndim: int) -> np.ndarray:
         values = values.detach().cpu().double().numpy()
     array = np.asarray(values, dtype=float)
     if array.ndim != ndim or array.size == 0:
-        raise ValueError(f"expected {ndim} axes, none of them empty, got shape {array.shape}")
+        misfit = say(
+            "expected {ndim} axes, none of them empty, got shape {shape}",
+            ndim=ndim,
+            shape=array.shape,
+        )
+        raise ValueError(misfit)
     return array
 
 
@@ -189,9 +196,9 @@ def _write_numbers(axes: Axes, image: AxesImage, values: np.ndarray) -> None:
         )
 
 
-def _check_labels(labels: Labels, count: int, what: str) -> None:
+def _check_labels(labels: Labels, count: int, words: str) -> None:
     if labels is not None and len(labels) != count:
-        raise ValueError(f"{len(labels)} {what} labels for {count} {what}s")
+        raise ValueError(say(words, got=len(labels), count=count))
 
 
 def _fit(inches: float, low: float = 2.6, high: float = 9.0) -> float:

@@ -30,7 +30,11 @@ def entropy_by_head(weights: Sequence[Any], *, title: str = "", alt: str = "") -
     layers = [torch.as_tensor(layer).detach() for layer in weights]
     shapes = [tuple(layer.shape) for layer in layers]
     if not layers or any(len(s) not in (3, 4) or s[-3] != shapes[0][-3] for s in shapes):
-        raise ValueError(f"need weights ((b,) h, i, j) with one h for all layers, got {shapes}")
+        raise ValueError(
+            say(
+                "need weights ((b,) h, i, j) with one h for all layers, got {shapes}", shapes=shapes
+            )
+        )
     rows = []
     for layer in layers:
         entropy = attention_entropy(layer.double())
@@ -60,7 +64,7 @@ def gradient_norms(model: Any) -> dict[str, float]:
             layer = _layer_of(name)
             squares[layer] = squares.get(layer, 0.0) + float(parameter.grad.double().square().sum())
     if not squares:
-        raise ValueError("no parameter has a gradient: call loss.backward() first")
+        raise ValueError(say("no parameter has a gradient: call loss.backward() first"))
     return {layer: square**0.5 for layer, square in squares.items()}
 
 
@@ -80,12 +84,18 @@ def gradient_flow(
         for name, model in models.items()
     }
     if not norms:
-        raise ValueError("models is empty: there is nothing to draw")
+        raise ValueError(say("models is empty: there is nothing to draw"))
     x_label, y_label = say(WORDS["layer_axis"]), say(WORDS["gradient_norm"])
     layers = list(next(iter(norms.values())))
     for name, by_layer in norms.items():
         if list(by_layer) != layers:
-            raise ValueError(f"the layers of {name!r} are {list(by_layer)}, not {layers}")
+            differ = say(
+                "the layers of {name!r} are {got}, not {expected}",
+                name=name,
+                got=list(by_layer),
+                expected=layers,
+            )
+            raise ValueError(differ)
     with style():
         figure = new_figure(min(max(3.5, 0.5 * len(layers) + 2), 9.0), 3.8)
         axes = figure.add_subplot()

@@ -18,6 +18,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
+from attn_course.sentences import say
+
 SEQUENTIAL = "viridis"  # perceptually uniform, readable with any colour vision
 DIVERGING = "coolwarm"
 # Okabe and Ito's eight colours less yellow, which is too light for a line
@@ -46,7 +48,7 @@ class Picture:
     def __init__(self, figure: Figure, alt: str) -> None:
         """Pair `figure` with `alt`; raise ValueError if there are no words."""
         if not alt.strip():
-            raise ValueError("a picture needs a text alternative: alt is empty")
+            raise ValueError(say("a picture needs a text alternative: alt is empty"))
         self.figure = figure
         self.alt = " ".join(alt.split())
 
