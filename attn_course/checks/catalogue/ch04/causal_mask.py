@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
+from attn_course.checks.catalogue.ch04.additive import additive
+from attn_course.checks.catalogue.families.refusal import FOR_THE_PROGRAMMER, asserted
+from attn_course.checks.exercise import Exercise, Mistake, Output, Stage, whole
 from attn_course.checks.refusals import refusal_stages
 from attn_course.masks import causal_mask
 
@@ -36,54 +37,19 @@ def draw_too_many(rng: Generator) -> Iterator[tuple]:
     yield from ((3, 2), (5, 1), (4, 3))
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
+# -- the answer that the mistakes are edits of ------------------------------------------------
 
 
-def checked(rule: Callable[[int, int], Any]) -> Answer:
-    """A version that is right about its arguments, and makes its mask by `rule`."""
-
-    def answer(n_query: int, n_key: int | None = None) -> Any:
-        n_key = n_query if n_key is None else n_key
-        if n_query > n_key:
-            raise ValueError(f"{n_query} queries, but only {n_key} keys")
-        return rule(n_query, n_key)
-
-    return answer
-
-
-def ones(n_query: int, n_key: int) -> Tensor:
-    """All True."""
-    return torch.ones(n_query, n_key, dtype=torch.bool)
-
-
-def right(n_query: int, n_key: int) -> Tensor:
+def mask_of_the_past(n_query: int, n_key: int | None = None) -> Tensor:
     """The mask asked for."""
-    return ones(n_query, n_key).tril(n_key - n_query)
-
-
-def unchecked(n_query: int, n_key: int | None = None) -> Tensor:
-    """Takes any sizes."""
-    n_key = n_query if n_key is None else n_key
-    return right(n_query, n_key)
-
-
-def refusing(also: Callable[[int, int], bool], *, when_given: bool = False) -> Answer:
-    """Refuses other sizes as well; `when_given`: only where n_key is not left out."""
-
-    def answer(n_query: int, n_key: int | None = None) -> Tensor:
-        given = n_query if n_key is None else n_key
-        if n_query > given or (also(n_query, given) and not (when_given and n_key is None)):
-            raise ValueError(f"{n_query} queries, {given} keys")
-        return right(n_query, given)
-
-    return answer
-
-
-def asserted(n_query: int, n_key: int | None = None) -> Tensor:
-    """Refuses with an assert."""
-    n_key = n_query if n_key is None else n_key
-    assert n_query <= n_key
-    return right(n_query, n_key)
+    if n_key is None:
+        n_key = n_query
+    elif n_query > n_key:
+        raise ValueError(f"{n_query} queries, {n_key} keys")
+    past = n_key - n_query
+    ones = torch.ones(n_query, n_key, dtype=torch.bool)
+    mask = ones.tril(past)
+    return mask
 
 
 TOP_LEFT = (
@@ -95,6 +61,7 @@ TOP_LEFT = (
 EXERCISE = Exercise(
     number="4.1",
     reference=causal_mask,
+    right=mask_of_the_past,
     outputs=MASK,
     difficulty=1,
     minutes=10,
@@ -122,134 +89,119 @@ EXERCISE = Exercise(
             "inverted",
             "True and False are exchanged: here True means “may attend”. Your True marks what "
             "must be hidden.",
-            checked(lambda i, j: ~right(i, j)),
+            {"return mask": "return ~mask"},
         ),
         Mistake(
             "future-kept",
             "The mask lets each position see itself and the future, and hides the past: the other "
             "triangle. Rows are queries, columns are keys.",
-            checked(lambda i, j: ones(i, j).triu(j - i)),
+            {"ones.tril(past)": "ones.triu(past)"},
         ),
         Mistake(
             "diagonal-excluded",
             "No position may see itself. The first one then has nothing to look at, and its row "
             "is empty. Is it off by one?",
-            checked(lambda i, j: ones(i, j).tril(j - i - 1)),
+            {"ones.tril(past)": "ones.tril(past - 1)"},
         ),
         Mistake(
             "one-ahead",
             "Every position sees one token of the future: off by one.",
-            checked(lambda i, j: ones(i, j).tril(j - i + 1)),
+            {"ones.tril(past)": "ones.tril(past + 1)"},
         ),
-        Mistake("top-left", TOP_LEFT, checked(lambda i, j: ones(i, j).tril())),
+        Mistake("top-left", TOP_LEFT, {"ones.tril(past)": "ones.tril()"}),
         Mistake(
             "offset-reversed",
             "The mask is moved, but to the wrong side: the last query, at the last key, may see "
             "all keys.",
-            checked(lambda i, j: ones(i, j).tril(i - j)),
+            {"n_key - n_query": "n_query - n_key"},
         ),
         Mistake(
             "last-column-too-early",
             "With fewer queries than keys the mask is moved one place too far: only the last query "
             "may see the last key.",
-            checked(lambda i, j: ones(i, j).tril(j - i + (i != j))),
+            {"ones.tril(past)": "ones.tril(past + (past > 0))"},
         ),
         Mistake(
             "last-column-too-late",
             "With fewer queries than keys the mask is moved one place too few: the last query may "
             "see all keys.",
-            checked(lambda i, j: ones(i, j).tril(j - i - (i != j))),
+            {"ones.tril(past)": "ones.tril(past - (past > 0))"},
         ),
         Mistake(
             "past-hidden",
             "With fewer queries than keys, the first keys are hidden from all queries. They are "
             "the past, before the first query: every query may see them.",
-            checked(lambda i, j: torch.cat([~ones(i, j - i), right(i, i)], dim=1)),
+            {"return mask": "mask[:, :past] = False\n    return mask"},
         ),
         Mistake(
             "past-put-last",
             "With fewer queries than keys, the keys without a query of their own are put last and "
             "left open. They are the past: they come first.",
-            checked(lambda i, j: torch.cat([right(i, i), ones(i, j - i)], dim=1)),
+            {"return mask": "return mask.roll(-past, dims=1)"},
         ),
         Mistake(
             "square-refused",
             "As many queries as keys are refused. That is the commonest case; only more queries "
             "than keys make no sense.",
-            refusing(lambda i, j: i == j),
-            also=(refusing(lambda i, j: i == j, when_given=True),),
+            {"elif n_query > n_key": "if n_query >= n_key"},
+            also=({"n_query > n_key": "n_query >= n_key"},),
         ),
         Mistake(
             "rectangle-refused",
             "Fewer queries than keys are refused. That is what a cache needs: the queries are the "
             "last positions.",
-            refusing(lambda i, j: i != j),
+            {"n_query > n_key": "n_query != n_key"},
         ),
         Mistake(
             "square-by-queries",
             "The mask is always square: n_key is not used.",
-            checked(lambda i, j: right(i, i)),
+            {"ones(n_query, n_key,": "ones(n_query, n_query,", "tril(past)": "tril()"},
         ),
         Mistake(
             "square-by-keys",
             "The mask has a row for every key: n_query is not used.",
-            checked(lambda i, j: right(j, j)),
+            {"ones(n_query, n_key,": "ones(n_key, n_key,", "tril(past)": "tril()"},
         ),
         Mistake(
             "sizes-exchanged",
             "The mask is (n_key, n_query): rows are queries, columns are keys.",
-            checked(lambda i, j: right(i, j).mT),
+            {"return mask": "return mask.mT"},
         ),
-        Mistake(
-            "all-open",
-            "Every position may see every other.",
-            checked(ones),
-        ),
+        Mistake("all-open", "Every position may see every other.", {"ones.tril(past)": "ones"}),
         Mistake(
             "only-itself",
             "Each position sees itself and nothing else: the past is hidden, too.",
-            checked(lambda i, j: ones(i, j).tril(j - i).triu(j - i)),
+            {"ones.tril(past)": "ones.tril(past).triu(past)"},
         ),
-        Mistake(
-            "additive",
+        additive(
             "This is a mask to be added to scores: 0 and minus infinity. Asked for is a boolean "
             "one, True where a query may attend.",
-            checked(lambda i, j: torch.zeros(i, j).masked_fill(~right(i, j), -torch.inf)),
-            also=tuple(
-                checked(lambda i, j, low=low: torch.zeros(i, j).masked_fill(~right(i, j), low))
-                for low in (-1e9, torch.finfo(torch.float32).min)
-            ),
         ),
         Mistake(
             "numbers",
             "The mask holds ones and zeros. Asked for is a boolean tensor: `~` of a mask of ones "
             "is no longer a mask.",
-            checked(lambda i, j: right(i, j).float()),
+            {"return mask": "return mask.float()"},
         ),
         Mistake(
             "extra-axes",
             "The mask has axes for batch and heads. Asked for is exactly (i, j): combine_masks "
             "adds them.",
-            checked(lambda i, j: right(i, j)[None, None]),
+            {"return mask": "return mask[None, None]"},
         ),
         Mistake(
             "one-extra-axis",
             "The mask has an axis for the batch. Asked for is exactly (i, j): combine_masks adds "
             "the others.",
-            checked(lambda i, j: right(i, j)[None]),
+            {"return mask": "return mask[None]"},
         ),
         Mistake(
             "too-many-queries",
             "With more queries than keys a mask comes back. The first queries would stand before "
             "the first key, with nothing to see: raise a ValueError with both numbers.",
-            unchecked,
+            {"elif n_query > n_key": "elif False"},
         ),
-        Mistake(
-            "asserted",
-            "With more queries than keys an assert fails. An assert is for the programmer, and "
-            "is left out under `python -O`; a user's mistake is a ValueError with the numbers.",
-            asserted,
-        ),
+        asserted("With more queries than keys an assert fails.", FOR_THE_PROGRAMMER),
     ),
     hints=(
         "Draw it for three positions: row i is a query, column j a key. Where may j be, seen from "

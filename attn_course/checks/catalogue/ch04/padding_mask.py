@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
+from attn_course.checks.catalogue.ch04.additive import additive
+from attn_course.checks.catalogue.families.refusal import asserted
+from attn_course.checks.exercise import Exercise, Mistake, Output, Stage, whole
 from attn_course.checks.refusals import refusal_stages
 from attn_course.masks import padding_mask
 
@@ -54,56 +55,30 @@ def draw_outside(rng: Generator) -> Iterator[tuple]:
     yield torch.tensor([2, 3, 6]), 5
 
 
-def impossible(lengths: Tensor, n_key: int) -> list:
+def numbers_outside(lengths: Tensor, n_key: int) -> list:
     """One of the impossible lengths, and what it was held against if it is too long."""
     outside = [length for length in lengths.tolist() if not 0 <= length <= n_key]
     return [outside, n_key] if max(outside) > n_key else [outside]
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
+# -- the answer that the mistakes are edits of ------------------------------------------------
 
 
-def checked(rule: Callable[[Tensor, int], Any]) -> Answer:
-    """A version that is right about its arguments, and makes its mask by `rule`."""
-
-    def answer(lengths: Tensor, n_key: int) -> Any:
-        if bool(((lengths < 0) | (lengths > n_key)).any()):
-            raise ValueError(f"lengths {lengths.tolist()} with n_key={n_key}")
-        return rule(lengths, n_key)
-
-    return answer
-
-
-def place(n_key: int) -> Tensor:
-    """The positions 0 … n_key − 1."""
-    return torch.arange(n_key)
-
-
-def right(lengths: Tensor, n_key: int) -> Tensor:
+def places_of_tokens(lengths: Tensor, n_key: int) -> Tensor:
     """The mask asked for."""
-    return place(n_key) < lengths[:, None]
-
-
-def refusing(also: Callable[[Tensor, int], Tensor]) -> Answer:
-    """Refuses other lengths as well."""
-
-    def answer(lengths: Tensor, n_key: int) -> Tensor:
-        if bool(((lengths < 0) | (lengths > n_key) | also(lengths, n_key)).any()):
-            raise ValueError(f"lengths {lengths.tolist()} with n_key={n_key}")
-        return right(lengths, n_key)
-
-    return answer
-
-
-def asserted(lengths: Tensor, n_key: int) -> Tensor:
-    """Refuses with an assert."""
-    assert bool(((lengths >= 0) & (lengths <= n_key)).all())
-    return right(lengths, n_key)
+    impossible = (lengths < 0) | (lengths > n_key)
+    if impossible.any():
+        raise ValueError(f"lengths {lengths.tolist()} with n_key={n_key}")
+    length = lengths[:, None]
+    place = torch.arange(n_key)
+    mask = place < length
+    return mask
 
 
 EXERCISE = Exercise(
     number="4.3",
     reference=padding_mask,
+    right=places_of_tokens,
     outputs=(Output("mask", "b j"),),
     difficulty=1,
     minutes=10,
@@ -127,7 +102,7 @@ EXERCISE = Exercise(
             draw_outside,
             "A length below 0 or above n_key is a ValueError, with the numbers in its message.",
             inputs=("lengths", "n_key"),
-            numbers=impossible,
+            numbers=numbers_outside,
         ),
     ),
     mistakes=(
@@ -135,134 +110,113 @@ EXERCISE = Exercise(
             "inverted",
             "True and False are exchanged: your True marks the padding, as the key_padding_mask of "
             "nn.MultiheadAttention does. Here True means “may attend”.",
-            checked(lambda lengths, n: ~right(lengths, n)),
+            {"return mask": "return ~mask"},
         ),
         Mistake(
             "one-too-many",
             "Each sequence keeps one place of padding: positions count from 0, so the last token "
             "stands at length − 1.",
-            checked(lambda lengths, n: place(n) <= lengths[:, None]),
+            {"place < length": "place <= length"},
         ),
         Mistake(
             "one-too-few",
             "The last token of each sequence is hidden: positions count from 0, so it stands at "
             "length − 1.",
-            checked(lambda lengths, n: place(n) < lengths[:, None] - 1),
+            {"place < length": "place < length - 1"},
         ),
         Mistake(
             "padding-in-front",
             "Your padding stands in front of the tokens. Here the tokens come first, the padding "
             "after them.",
-            checked(lambda lengths, n: place(n) >= n - lengths[:, None]),
+            {"place < length": "place >= n_key - length"},
         ),
         Mistake(
             "lengths-count-padding",
             "The lengths are read as the number of places that are padding. They count tokens.",
-            checked(lambda lengths, n: place(n) < n - lengths[:, None]),
+            {"place < length": "place < n_key - length"},
         ),
         Mistake(
             "last-token-only",
             "Only the last token of each sequence is open; all tokens before it should be, too.",
-            checked(lambda lengths, n: place(n) == lengths[:, None] - 1),
+            {"place < length": "place == length - 1"},
         ),
         Mistake(
             "transposed",
             "The mask is (j, b): sequences should be its rows, keys its columns. As soon as there "
             "are as many of the one as of the other, no error tells you so.",
-            checked(lambda lengths, n: right(lengths, n).mT),
+            {"return mask": "return mask.mT"},
         ),
         Mistake(
             "width-of-the-longest",
             "The mask is as wide as the longest sequence, not as n_key says. Batches may be padded "
             "to a fixed width.",
-            checked(lambda lengths, n: right(lengths, int(lengths.max()))),
+            {"arange(n_key)": "arange(int(lengths.max()))"},
         ),
         Mistake(
             "longest-for-all",
             "All sequences get the length of the longest one.",
-            checked(lambda lengths, n: right(lengths.max().expand(len(lengths)), n)),
+            {"lengths[:, None]": "lengths.max().expand(len(lengths), 1)"},
         ),
         Mistake(
             "first-for-all",
             "All sequences get the length of the first one.",
-            checked(lambda lengths, n: right(lengths[:1].expand(len(lengths)), n)),
+            {"lengths[:, None]": "lengths[:1].expand(len(lengths), 1)"},
         ),
         Mistake(
-            "nothing-hidden",
-            "Nothing is hidden.",
-            checked(lambda lengths, n: torch.ones(len(lengths), n, dtype=torch.bool)),
+            "nothing-hidden", "Nothing is hidden.", {"return mask": "return torch.ones_like(mask)"}
         ),
         Mistake(
             "numbers",
             "The mask holds ones and zeros. Asked for is a boolean tensor, True: may attend.",
-            checked(lambda lengths, n: right(lengths, n).float()),
+            {"return mask": "return mask.float()"},
         ),
-        Mistake(
-            "additive",
+        additive(
             "This is a mask to be added to scores: 0 and minus infinity. Asked for is a boolean "
             "one, True where a key may be attended to.",
-            checked(
-                lambda lengths, n: torch.zeros(len(lengths), n).masked_fill(
-                    ~right(lengths, n), -torch.inf
-                )
-            ),
-            also=tuple(
-                checked(
-                    lambda lengths, n, low=low: torch.zeros(len(lengths), n).masked_fill(
-                        ~right(lengths, n), low
-                    )
-                )
-                for low in (-1e9, torch.finfo(torch.float32).min)
-            ),
         ),
         Mistake(
             "lengths-without-an-axis",
             "The lengths (b,) are compared with the positions (j,) as they are, number by number. "
             "To compare each length with each position, give lengths a second axis of size 1.",
-            checked(lambda lengths, n: place(n) < lengths),
+            {"lengths[:, None]": "lengths"},
         ),
         Mistake(
             "full-length-refused",
             "A sequence that fills all n_key places is refused. It has no padding, and that is "
             "allowed; only a longer one is impossible.",
-            refusing(lambda lengths, n: lengths == n),
+            {"lengths > n_key": "lengths >= n_key"},
         ),
         Mistake(
             "empty-refused",
             "A length of 0 is refused. It is allowed: such a sequence has nothing that may be "
             "attended to.",
-            refusing(lambda lengths, n: lengths == 0),
+            {"lengths < 0": "lengths <= 0"},
         ),
         Mistake(
             "lifted",
             "The mask has axes for heads and queries already. Asked for is exactly (b, j): "
             "combine_masks adds them.",
-            checked(lambda lengths, n: right(lengths, n)[:, None, None]),
+            {"return mask": "return mask[:, None, None]"},
         ),
         Mistake(
             "query-axis",
             "The mask has an axis for the queries already. Asked for is exactly (b, j): "
             "combine_masks adds what is missing.",
-            checked(lambda lengths, n: right(lengths, n)[:, None]),
+            {"return mask": "return mask[:, None]"},
         ),
         Mistake(
             "queries-hidden",
             "The mask is one of queries and keys, (b, i, j). Padding hides keys alone: asked for "
             "is (b, j).",
-            checked(lambda lengths, n: right(lengths, n)[:, None] & right(lengths, n)[:, :, None]),
+            {"return mask": "return mask[:, None] & mask[:, :, None]"},
         ),
         Mistake(
             "lengths-not-checked",
             "An impossible length gives a mask. Longer than the keys, it would hide a mistake "
             "made elsewhere: raise a ValueError with the numbers, for a length below 0, too.",
-            right,
+            {"if impossible.any()": "if False"},
         ),
-        Mistake(
-            "asserted",
-            "For an impossible length an assert fails. An assert is left out under `python -O`; a "
-            "user's mistake is a ValueError with the numbers.",
-            asserted,
-        ),
+        asserted("For an impossible length an assert fails."),
     ),
     hints=(
         "Which positions does a sequence of two tokens have? Compare the positions 0 … n_key − 1 "
