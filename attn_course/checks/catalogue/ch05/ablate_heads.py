@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from copy import copy, deepcopy
+import copy
+from collections.abc import Iterator
 from typing import Any
 
 import torch
 from torch import Generator, Tensor, nn
 
 from attn_course.checks.catalogue.ch05.multi_head_probes import IDENTITY, built, drawn
+from attn_course.checks.catalogue.families.refusal import asserted
+from attn_course.checks.edits import Edits
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal, tenths
 from attn_course.checks.refusals import refusal_stages
 from attn_course.multihead import MultiHeadAttention, ablate_heads
+from attn_course.sentences import say
 
 INPUTS = ("x", "num_heads", "heads", "weights of the layer")
 
@@ -29,7 +32,8 @@ def _layer(found: Any) -> nn.Module:
     if not isinstance(found, nn.Module):
         # the same words for a Parameter or an OrderedDict, which another process gives in plain
         plain = next((kind for kind in (Tensor, dict) if isinstance(found, kind)), type(found))
-        raise TypeError(f"{plain.__name__} comes back; asked for is a layer, an nn.Module")
+        words = "{kind} comes back; asked for is a layer, an nn.Module"
+        raise TypeError(say(words, kind=plain.__name__))
     return found
 
 
@@ -92,176 +96,45 @@ def draw_missing(rng: Generator) -> Iterator[tuple]:
     yield 3, [-1]
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
-
-Silence = Callable[[Any, list[int]], Any]
+# -- the answer that the mistakes are edits of ------------------------------------------------
 
 
-def checked(silence: Silence, copied: Callable[[Any], Any] = deepcopy) -> Answer:
-    """A version that refuses what it should, and silences by `silence(layer, heads)`, in place."""
-
-    def answer(attention: Any, heads: list[int]) -> Any:
-        wrong = [m for m in heads if not 0 <= m < attention.num_heads]
-        if wrong:
-            raise ValueError(f"no heads {wrong} among {attention.num_heads}")
-        layer = copied(attention)
-        with torch.no_grad():
-            silence(layer, heads)
-        return layer
-
-    return answer
-
-
-def columns(layer: Any) -> Tensor:
-    """W_o's weight as (out, h, d), a view."""
-    return layer.W_o.weight.unflatten(1, (layer.num_heads, -1))
-
-
-def rows(linear: nn.Linear, h: int) -> Tensor:
-    """A projection's weight as (h, d, in), a view."""
-    return linear.weight.unflatten(0, (h, -1))
-
-
-def right(layer: Any, heads: list[int]) -> None:
-    """What is asked for."""
-    columns(layer)[:, heads] = 0.0
-
-
-def of_the_queries(layer: Any, heads: list[int]) -> None:
-    """Silences the questions, so that the head attends evenly."""
-    rows(layer.W_q, layer.num_heads)[heads] = 0.0
-    layer.W_q.bias.unflatten(0, (layer.num_heads, -1))[heads] = 0.0
-
-
-def of_the_values(layer: Any, heads: list[int]) -> None:
-    """Silences the values, and forgets their bias."""
-    rows(layer.W_v, layer.num_heads)[heads] = 0.0
-
-
-def with_the_bias(layer: Any, heads: list[int]) -> None:
-    """Takes the output's bias away, too."""
-    right(layer, heads)
-    if heads:
-        layer.W_o.bias.zero_()
-
-
-def of_features(layer: Any, heads: list[int]) -> None:
-    """Takes one feature for each head."""
-    layer.W_o.weight[:, heads] = 0.0
-
-
-def interleaved(layer: Any, heads: list[int]) -> None:
-    """Takes the features in (d h) order."""
-    layer.W_o.weight.unflatten(1, (-1, layer.num_heads))[:, :, heads] = 0.0
-
-
-def replaced(layer: Any, heads: list[int]) -> None:
-    """Puts a new W_o into what may be shared."""
-    silent = deepcopy(layer.W_o)
-    silent.weight.unflatten(1, (layer.num_heads, -1))[:, heads] = 0.0
-    layer.W_o = silent
-
-
-def others(layer: Any, heads: list[int]) -> list[int]:
-    """The heads that are not named."""
-    return [m for m in range(layer.num_heads) if m not in heads]
-
-
-def spread(layer: Any, heads: list[int]) -> None:
-    """Lets the other heads speak up for those that are silent."""
-    right(layer, heads)
-    if heads and len(set(heads)) < layer.num_heads:
-        layer.W_o.weight *= layer.num_heads / (layer.num_heads - len(set(heads)))
-
-
-def in_place_with_gradients(attention: Any, heads: list[int]) -> Any:
-    """Clears the columns of the copy head by head, outside of `no_grad`."""
-    layer = checked(lambda layer, heads: None)(attention, heads)
-    d = layer.W_o.in_features // layer.num_heads
-    for m in heads:
-        layer.W_o.weight[:, m * d : (m + 1) * d] = 0.0
-    return layer
-
-
-def all_in_place_with_gradients(attention: Any, heads: list[int]) -> Any:
-    """Clears all named columns at once, outside of `no_grad`; even when there are none."""
-    layer = checked(lambda layer, heads: None)(attention, heads)
-    columns(layer)[:, heads] = 0.0
-    return layer
-
-
-def unchecked(attention: Any, heads: list[int]) -> Any:
-    """Silences those heads that there are."""
-    layer = deepcopy(attention)
+def without_heads(attention: Any, heads: list[int]) -> Any:
+    """A copy in which nothing of these heads passes W_o."""
+    h = attention.num_heads
+    if not all(0 <= m < h for m in heads):
+        raise ValueError(f"{heads} are not all among {h} heads")
+    layer = copy.deepcopy(attention)
     with torch.no_grad():
-        right(layer, [m for m in heads if -layer.num_heads <= m < layer.num_heads])
+        parts = layer.W_o.weight.unflatten(1, (h, -1))  # (out, h, d), a view
+        parts[:, heads] = 0.0
     return layer
 
 
-def negative_allowed(attention: Any, heads: list[int]) -> Any:
-    """Compares with the number of heads alone."""
-    if any(m >= attention.num_heads for m in heads):
-        raise ValueError(f"there are {attention.num_heads} heads, got {heads}")
-    layer = deepcopy(attention)
-    with torch.no_grad():
-        right(layer, [m for m in heads if m >= -layer.num_heads])
-    return layer
+MISSING = "not all(0 <= m < h for m in heads)"
+SILENCED = "parts[:, heads] = 0.0"
+
+QUERIES_SILENCED = """
+        parts[heads] = 0.0
+        layer.W_q.bias.unflatten(0, (h, -1))[heads] = 0.0"""
+NEW_OUTPUT = """
+    layer.W_o = copy.deepcopy(layer.W_o)"""
+OLD_INPUTS = """
+    layer.W_q, layer.W_k, layer.W_v = attention.W_q, attention.W_k, attention.W_v"""
 
 
-def sliced(attention: Any, heads: list[int]) -> Any:
-    """Leaves it to slices, which take whatever there is."""
-    layer = deepcopy(attention)
-    d = layer.W_o.in_features // layer.num_heads
-    with torch.no_grad():
+def copied(layer: str) -> Edits:
+    """The layer that is silenced is another one than a copy of all."""
+    return {"copy.deepcopy(attention)": layer}
+
+
+def by_slices(width: str) -> Edits:
+    """The columns are cleared head by head, in slices of this width."""
+    loop = f"""
+        d = {width}
         for m in heads:
-            layer.W_o.weight[:, m * d : (m + 1) * d] = 0.0
-    return layer
-
-
-def indexed(attention: Any, heads: list[int]) -> Any:
-    """Leaves it to the index to complain."""
-    layer = deepcopy(attention)
-    with torch.no_grad():
-        for m in heads:
-            columns(layer)[:, m] = 0.0
-    if any(m < 0 for m in heads):
-        raise IndexError
-    return layer
-
-
-def asserted(attention: Any, heads: list[int]) -> Any:
-    """Refuses with an assert."""
-    assert all(0 <= m < attention.num_heads for m in heads)
-    return ablate_heads(attention, heads)
-
-
-def without_copy(layer: Any) -> Any:
-    """The layer itself."""
-    return layer
-
-
-def only_output_copied(layer: Any) -> Any:
-    """A new layer around the old projections, with a W_o of its own."""
-    new = MultiHeadAttention(layer.W_o.in_features, layer.num_heads)
-    new.W_q, new.W_k, new.W_v = layer.W_q, layer.W_k, layer.W_v
-    new.W_o = deepcopy(layer.W_o)
-    return new
-
-
-def of_slices(width: Callable[[int, int], int]) -> Silence:
-    """Clears slices of another width than a head's, given the numbers of heads and of features."""
-
-    def silence(layer: Any, heads: list[int]) -> None:
-        d = width(layer.num_heads, layer.W_o.in_features // layer.num_heads)
-        for m in heads:
-            layer.W_o.weight[:, m * d : (m + 1) * d] = 0.0
-
-    return silence
-
-
-def copied_if_silenced(attention: Any, heads: list[int]) -> Any:
-    """Returns the layer itself where nothing is to be done."""
-    return ablate_heads(attention, heads) if heads else attention
+            layer.W_o.weight[:, m * d : (m + 1) * d] = 0.0"""
+    return {SILENCED: loop}
 
 
 MISTAKES = (
@@ -269,11 +142,11 @@ MISTAKES = (
         "in-place",
         "The layer that was given is silenced itself. After one ablation the next would start "
         "from a damaged layer. Return a copy that shares no weights with it.",
-        checked(right, copied=without_copy),
+        copied("attention"),
         also=(
-            checked(right, copied=copy),
-            checked(replaced, copied=copy),
-            checked(replaced, copied=without_copy),
+            copied("copy.copy(attention)"),
+            copied(f"copy.copy(attention){NEW_OUTPUT}"),
+            copied(f"attention{NEW_OUTPUT}"),
         ),
     ),
     Mistake(
@@ -281,141 +154,140 @@ MISTAKES = (
         "What comes back shares weights with the layer that was given, so that training one would "
         "change the other: a projection is taken over as it is, or, with no head to silence, the "
         "layer itself comes back. Return a copy that shares none.",
-        copied_if_silenced,
-        also=(checked(right, copied=only_output_copied),),
+        copied("copy.deepcopy(attention) if heads else attention"),
+        also=(copied(f"copy.deepcopy(attention){OLD_INPUTS}"),),
     ),
     Mistake(
         "outputs-for-heads",
         "What is cleared are rows of W_o.weight, features of the output. nn.Linear stores its "
         "weight as (out, in): what comes in, and so the heads, are its columns.",
-        checked(lambda layer, heads: rows(layer.W_o, layer.num_heads).__setitem__(heads, 0.0)),
+        {"unflatten(1,": "unflatten(0,", "parts[:, heads]": "parts[heads]"},
     ),
     Mistake(
         "one-feature-a-head",
         "One column of W_o.weight is cleared for each head. A head is d_model / num_heads columns "
         "wide.",
-        checked(of_features),
+        {"parts[:, heads]": "layer.W_o.weight[:, heads]"},
     ),
     Mistake(
         "number-for-width",
         "The number of heads is taken for the width of a head. A head is d_model / num_heads "
         "columns wide, and the next one begins there.",
-        checked(of_slices(lambda h, d: h)),
+        by_slices("h"),
     ),
     Mistake(
         "features-first",
         "The columns that are cleared lie num_heads apart. In (h d) order a head's columns lie "
         "side by side.",
-        checked(interleaved),
+        {"(h, -1)": "(-1, h)", "parts[:, heads]": "parts[:, :, heads]"},
     ),
     Mistake(
         "others-silenced",
         "The named heads are kept and the others silenced.",
-        checked(lambda layer, heads: right(layer, others(layer, heads))),
+        {"parts[:, heads]": "parts[:, [m for m in range(h) if m not in heads]]"},
     ),
     Mistake(
         "first-only",
         "Only the first of the named heads is silenced.",
-        checked(lambda layer, heads: right(layer, heads[:1])),
-        also=(checked(lambda layer, heads: right(layer, heads[-1:])),),
+        {"parts[:, heads]": "parts[:, heads[:1]]"},
+        also=({"parts[:, heads]": "parts[:, heads[-1:]]"},),
     ),
     Mistake(
         "all-silenced",
         "All heads are silenced, whichever are named.",
-        checked(lambda layer, heads: right(layer, list(range(layer.num_heads)) if heads else [])),
-        also=(checked(lambda layer, heads: right(layer, list(range(layer.num_heads)))),),
+        {"parts[:, heads]": "parts[:, : h if heads else 0]"},
+        also=({"parts[:, heads]": "parts[:]"},),
     ),
     Mistake(
         "nothing-silenced",
         "No head is silenced: the layer that comes back does what it did before.",
-        checked(lambda layer, heads: None),
+        {"parts[:, heads]": "parts[:, []]"},
     ),
     Mistake(
         "counted-from-one",
         "The heads are counted from 1. The first one is head 0.",
-        checked(lambda layer, heads: right(layer, [m - 1 for m in heads if m > 0])),
-        also=(checked(lambda layer, heads: right(layer, [m - 1 for m in heads])),),
+        {"parts[:, heads]": "parts[:, [m - 1 for m in heads if m > 0]]"},
+        also=({"parts[:, heads]": "parts[:, [m - 1 for m in heads]]"},),
     ),
     Mistake(
         "counted-from-the-end",
         "The heads are counted from the end.",
-        checked(lambda layer, heads: right(layer, [-1 - m for m in heads])),
+        {"parts[:, heads]": "parts[:, [-1 - m for m in heads]]"},
     ),
     Mistake(
         "bias-taken-too",
         "W_o's bias is cleared, too. It belongs to no head, and stays.",
-        checked(with_the_bias),
+        {SILENCED: f"{SILENCED}\n        layer.W_o.bias *= not heads"},
     ),
     Mistake(
         "value-bias-left",
         "The value weights of the head are cleared, but not their bias: it still comes through, "
         "since the weights of attention sum to one.",
-        checked(of_the_values),
+        {"W_o.weight.unflatten(1,": "W_v.weight.unflatten(0,", "parts[:, heads]": "parts[heads]"},
     ),
     Mistake(
         "query-silenced",
         "The head's queries or keys are cleared. It does not fall silent: with scores that are all "
         "alike it attends to all tokens alike, and it passes on their mean.",
-        checked(of_the_queries),
+        {"W_o.weight.unflatten(1,": "W_q.weight.unflatten(0,", SILENCED: QUERIES_SILENCED},
     ),
     Mistake(
         "leaf-in-place",
         "The weights are parameters, and PyTorch keeps account of what is done to them: nobody may "
         "change one in place, unless it is told under `with torch.no_grad():` that this is no part "
         "of what is trained.",
-        in_place_with_gradients,
-        also=(all_in_place_with_gradients,),
+        {**by_slices("layer.W_o.in_features // h"), "no_grad": "enable_grad"},
+        also=({"no_grad": "enable_grad"},),
     ),
     Mistake(
         "others-scaled-up",
         "The other heads are scaled up, as dropout does. Here they stay as they are.",
-        checked(spread),
+        {SILENCED: f"{SILENCED}\n        parts *= h / max(1, h - len(set(heads)))"},
     ),
     Mistake(
         "nothing-returned",
         "Nothing comes back. A copy of the layer is asked for.",
         lambda attention, heads: None,
-        also=(lambda attention, heads: right(deepcopy(attention).requires_grad_(False), heads),),
+        also=({MISSING: "False", "return layer": "return None"},),
     ),
     Mistake(
         "only-the-projection",
         "Only W_o comes back. A copy of the whole layer is asked for.",
-        lambda attention, heads: ablate_heads(attention, heads).W_o,
+        {"return layer": "return layer.W_o"},
     ),
     Mistake(
         "only-the-weight",
         "A tensor comes back. A copy of the whole layer is asked for.",
-        lambda attention, heads: ablate_heads(attention, heads).W_o.weight,
+        {"return layer": "return layer.W_o.weight"},
     ),
     Mistake(
         "missing-allowed",
         "A head that there is not is passed over, or counted from the end. Then an experiment "
         "measures nothing, and nothing tells: raise a ValueError that names it.",
-        unchecked,
-        also=(negative_allowed, sliced),
+        {MISSING: "False", "parts[:, heads]": "parts[:, [m for m in heads if -h <= m < h]]"},
+        also=(
+            {"0 <= m < h": "m < h", "parts[:, heads]": "parts[:, [m for m in heads if m >= -h]]"},
+            {MISSING: "False", **by_slices("layer.W_o.in_features // h")},
+        ),
     ),
-    Mistake(
-        "asserted",
-        "For a head that there is not an assert fails. An assert is left out under `python -O`; a "
-        "user's mistake is a ValueError with the numbers.",
-        asserted,
-    ),
+    asserted("For a head that there is not an assert fails."),
     Mistake(
         "late-error",
         "A head that there is not is refused by the index, which raises an IndexError. Raise a "
         "ValueError that names it and says how many heads there are; below 0, too.",
-        indexed,
+        {MISSING: "min(heads, default=0) < 0", "ValueError": "IndexError"},
     ),
 )
 
 RETURNED = (
-    Output("output of the ablated layer", "b n d"),
-    Output("output of the layer given", "b n d"),
+    Output(say("output of the ablated layer"), "b n d"),
+    Output(say("output of the layer given"), "b n d"),
 )
 
 EXERCISE = Exercise(
     number="5.6",
     reference=ablate_heads,
+    right=without_heads,
     wire="callable",
     outputs=RETURNED,
     difficulty=2,
@@ -450,7 +322,7 @@ EXERCISE = Exercise(
             draw_copies,
             "What comes back should share no weights with the layer that was given.",
             call=separate,
-            outputs=(Output("shares no weights with the layer given"),),
+            outputs=(Output(say("shares no weights with the layer given")),),
             inputs=INPUTS,
         ),
         *refusal_stages(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 from einops import rearrange
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, normal, tenths
-from attn_course.checks.gradients import detached_inputs, gradient_stage
+from attn_course.checks.catalogue.families.gradient import detached
+from attn_course.checks.catalogue.families.refusal import asserted
+from attn_course.checks.exercise import Exercise, Mistake, Output, Stage, normal, tenths
+from attn_course.checks.gradients import gradient_stage
 from attn_course.checks.refusals import refusal_stages
 from attn_course.multihead import split_heads
 
@@ -55,47 +56,20 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
     yield normal(rng, 2, 3, 20), 4
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
+# -- the answer that the mistakes are edits of ------------------------------------------------
 
 
-def checked(rule: Callable[[Tensor, int, int], Any]) -> Answer:
-    """A version that refuses what it should, and splits by `rule(x, h, d)`."""
-
-    def answer(x: Tensor, num_heads: int) -> Any:
-        if x.shape[-1] % num_heads != 0:
-            raise ValueError(f"{x.shape[-1]} features, {num_heads} heads")
-        return rule(x, num_heads, x.shape[-1] // num_heads)
-
-    return answer
-
-
-def patterned(pattern: str, name: str = "h") -> Answer:
-    """A version that rearranges by this pattern, with `num_heads` for the named axis."""
-    return checked(lambda x, h, d: rearrange(x, pattern, **{name: h}))
-
-
-def floored(x: Tensor, num_heads: int) -> Tensor:
-    """Drops the features that are left over."""
+def cut_into_heads(x: Tensor, num_heads: int) -> Tensor:
+    """The features of each token cut into heads."""
+    if x.shape[-1] % num_heads != 0:
+        raise ValueError(f"{x.shape[-1]} features, {num_heads} heads")
     d = x.shape[-1] // num_heads
-    return rearrange(x[..., : num_heads * d], "b n (h d) -> b h n d", h=num_heads)
+    heads = rearrange(x, "b n (h d) -> b h n d", h=num_heads, d=d)
+    return heads
 
 
-def asserted(x: Tensor, num_heads: int) -> Tensor:
-    """Refuses with an assert."""
-    assert x.shape[-1] % num_heads == 0
-    return split_heads(x, num_heads)
-
-
-def by_view(x: Tensor, num_heads: int) -> Tensor:
-    """Leaves it to `view` to complain."""
-    b, n, d_model = x.shape
-    return x.reshape(b, n, num_heads, d_model // num_heads).transpose(1, 2)
-
-
-def by_einops(x: Tensor, num_heads: int) -> Tensor:
-    """Leaves it to einops to complain."""
-    return rearrange(x, "b n (h d) -> b h n d", h=num_heads)
-
+UNEVEN = "x.shape[-1] % num_heads != 0"
+HEADS = 'rearrange(x, "b n (h d) -> b h n d", h=num_heads, d=d)'
 
 NOT_REFUSED = (
     "Features that cannot be cut evenly are refused, but by another error than asked for. Its "
@@ -108,104 +82,105 @@ MISTAKES = (
         "The numbers are only counted off anew, as (b, h, n, d): head 0 gets all features of the "
         "first tokens. A head should get some features of all tokens, so the axis of the heads "
         "must be cut out of the features first, and then moved.",
-        checked(lambda x, h, d: x.reshape(len(x), h, -1, d)),
+        {HEADS: "x.reshape(len(x), num_heads, -1, d)"},
     ),
     Mistake(
         "features-first",
         "The heads are interleaved: head m gets the features m, m + h, m + 2h, … In (h d) order "
         "each head gets d features that lie side by side. From scratch both would train; with "
         "weights from elsewhere only the latter is right.",
-        patterned("b n (d h) -> b h n d"),
+        {"(h d) ->": "(d h) ->"},
     ),
     Mistake(
         "heads-not-moved",
         "The features are cut right, but the result is (b, n, h, d). Attention works on the last "
         "two axes: they should be n and d, so h moves in front of n.",
-        patterned("b n (h d) -> b n h d"),
+        {"-> b h n d": "-> b n h d"},
     ),
     Mistake(
         "tokens-and-features-exchanged",
         "The result is (b, h, d, n): the last two axes should be n, then d.",
-        patterned("b n (h d) -> b h d n"),
+        {"-> b h n d": "-> b h d n"},
     ),
     Mistake(
         "heads-in-front",
         "The result is (h, b, n, d). The batch stays in front: (b, h, n, d).",
-        patterned("b n (h d) -> h b n d"),
+        {"-> b h n d": "-> h b n d"},
     ),
     Mistake(
         "heads-in-the-batch",
         "Batch and heads are one axis, (b·h, n, d). Asked for are two: (b, h, n, d).",
-        patterned("b n (h d) -> (b h) n d"),
-        also=(patterned("b n (h d) -> (h b) n d"),),
+        {"-> b h n d": "-> (b h) n d"},
+        also=({"-> b h n d": "-> (h b) n d"},),
     ),
     Mistake(
         "width-for-number",
         "num_heads is taken for the width of a head. It says how many there are; each is "
         "d_model / num_heads wide.",
-        patterned("b n (h d) -> b h n d", "d"),
+        {"h=num_heads, d=d": "d=num_heads"},
         also=(
-            checked(lambda x, h, d: x.reshape(*x.shape[:2], d, h).transpose(1, 2)),
-            checked(lambda x, h, d: x.reshape(len(x), d, -1, h)),
+            {HEADS: "x.reshape(*x.shape[:2], d, num_heads).transpose(1, 2)"},
+            {HEADS: "x.reshape(len(x), d, -1, num_heads)"},
         ),
     ),
     Mistake(
         "heads-reversed",
         "The heads come in the reverse order: head 0 should get the first d features.",
-        checked(lambda x, h, d: split_heads(x, h).flip(1)),
+        {"return heads": "return heads.flip(1)"},
     ),
     Mistake(
         "tokens-split",
         "The tokens are dealt out to the heads, each with all its features. It is the features "
         "that are cut; every head sees every token.",
-        patterned("b (h n) d -> b h n d"),
+        {"b n (h d) ->": "b (h n) d ->", ", d=d": ""},
     ),
     Mistake(
         "copied",
         "Every head gets all features: x is repeated. Each should get d_model / num_heads of them.",
-        checked(lambda x, h, d: x[:, None].expand(-1, h, -1, -1)),
-        also=(checked(lambda x, h, d: x[:, None].repeat(1, h, 1, 1)),),
+        {HEADS: "x[:, None].expand(-1, num_heads, -1, -1)"},
+        also=({HEADS: "x[:, None].repeat(1, num_heads, 1, 1)"},),
     ),
     Mistake(
         "same-part",
         "Every head gets the same features. Head m should get its own, from m·d on.",
-        checked(lambda x, h, d: x[:, None, :, :d].expand(-1, h, -1, -1)),
+        {HEADS: "x[:, None, :, :d].expand(-1, num_heads, -1, -1)"},
     ),
     Mistake(
         "a-list",
         "The heads come as a list or tuple. One tensor (b, h, n, d) is asked for.",
-        checked(lambda x, h, d: x.split(d, dim=-1)),
+        {HEADS: "x.split(d, dim=-1)"},
     ),
     Mistake(
         "only-one-head",
         "A single head comes back: the axis of the heads is lost.",
-        checked(lambda x, h, d: x[..., :d]),
-        also=(checked(lambda x, h, d: x[..., -d:]),),
+        {HEADS: "x[..., :d]"},
+        also=({HEADS: "x[..., -d:]"},),
     ),
     Mistake(
         "no-gradient",
         "The values are right, but no gradient gets back to x: it is detached, or rebuilt from "
         "bare numbers, and the layers before it would not be trained.",
-        detached_inputs(split_heads),
+        detached("heads"),
     ),
     Mistake(
         "floored",
         "Where the features cannot be cut evenly, some of them are dropped and nothing tells. "
         "Raise a ValueError with both numbers.",
-        floored,
+        {UNEVEN: "False", "rearrange(x": "rearrange(x[..., : num_heads * d]"},
     ),
+    asserted("Where the features cannot be cut evenly an assert fails."),
     Mistake(
-        "asserted",
-        "Where the features cannot be cut evenly an assert fails. An assert is left out under "
-        "`python -O`; a user's mistake is a ValueError with the numbers.",
-        asserted,
+        "shape-error",
+        NOT_REFUSED,
+        {UNEVEN: "False", HEADS: "x.reshape(*x.shape[:2], num_heads, d).transpose(1, 2)"},
+        also=({UNEVEN: "False"},),
     ),
-    Mistake("shape-error", NOT_REFUSED, by_view, also=(by_einops,)),
 )
 
 EXERCISE = Exercise(
     number="5.1",
     reference=split_heads,
+    right=cut_into_heads,
     outputs=(Output("heads", "b h n d"),),
     difficulty=1,
     minutes=10,
