@@ -9,7 +9,12 @@ import torch
 from torch import Generator
 
 from attn_course.checks import ready_made
-from attn_course.checks.catalogue.ch00.cross_entropy_mistakes import LOGITS_CLAMPED, MISTAKES
+from attn_course.checks.catalogue.ch00.cross_entropy_mistakes import (
+    BASE_TEN,
+    LOGITS_CLAMPED,
+    MISTAKES,
+    in_three_steps,
+)
 from attn_course.checks.exercise import (
     Diagnosis,
     Exercise,
@@ -21,6 +26,7 @@ from attn_course.checks.exercise import (
 )
 from attn_course.checks.gradients import gradient_stage
 from attn_course.primer import cross_entropy
+from attn_course.sentences import say
 
 # -- probes -----------------------------------------------------------------------------------
 
@@ -62,14 +68,12 @@ def read_factor(seen: Sequence[Seen]) -> Diagnosis | None:
     if len(seen) < 2 or not 0 < factors[0] < 0.6 or max(factors) - min(factors) > 1e-3:
         return None
     if abs(1 / factors[0] - math.log(10)) < 1e-2:
-        return Diagnosis(
-            "The logarithm has base 10; the loss is asked for in nats, base e.", "base-ten"
-        )
-    return Diagnosis(
-        f"A single row gives 1/{1 / factors[0]:.3g} of its loss: the sum is divided by a fixed "
-        "number, not by the number of rows that came in.",
-        "divided-by-fixed-number",
+        return Diagnosis(BASE_TEN, "base-ten")
+    words = (
+        "A single row gives 1/{divisor} of its loss: the sum is divided by a fixed number, not by "
+        "the number of rows that came in."
     )
+    return Diagnosis(say(words, divisor=f"{1 / factors[0]:.3g}"), "divided-by-fixed-number")
 
 
 def read_ceiling(seen: Sequence[Seen]) -> Diagnosis | None:
@@ -87,23 +91,26 @@ def read_ceiling(seen: Sequence[Seen]) -> Diagnosis | None:
     if not 0 < loss < expected / 2:
         return None
     if loss > SMALLEST_CONSTANT:
-        return Diagnosis(
-            f"One row's loss never exceeds {loss:.3g}, however wrong it is: it is cut off there "
-            "(a clamp?), and the gradient beyond is lost. With the logarithm of the softmax "
-            "taken on paper first, nothing needs to be cut.",
-            "loss-cut-off",
-        )
-    return Diagnosis(
-        f"One row's loss never exceeds about {loss:.3g}, however wrong it is: a constant of "
-        f"about {math.exp(-loss):.0e} inside the logarithm caps it, and the gradient beyond "
-        "is lost. Take the logarithm of the softmax on paper first.",
-        "constant-in-log",
-    )
+        return Diagnosis(say(CUT_OFF, loss=f"{loss:.3g}"), "loss-cut-off")
+    constant = f"{math.exp(-loss):.0e}"
+    return Diagnosis(say(CAPPED, loss=f"{loss:.3g}", constant=constant), "constant-in-log")
 
+
+CUT_OFF = (
+    "One row's loss never exceeds {loss}, however wrong it is: it is cut off there (a clamp?), and "
+    "the gradient beyond is lost. With the logarithm of the softmax taken on paper first, nothing "
+    "needs to be cut."
+)
+CAPPED = (
+    "One row's loss never exceeds about {loss}, however wrong it is: a constant of about "
+    "{constant} inside the logarithm caps it, and the gradient beyond is lost. Take the logarithm "
+    "of the softmax on paper first."
+)
 
 EXERCISE = Exercise(
     number="0.2",
     reference=cross_entropy,
+    right=in_three_steps,
     outputs=(Output("loss"),),
     difficulty=2,
     minutes=20,
