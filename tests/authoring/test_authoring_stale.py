@@ -1,10 +1,13 @@
 """What makes a notebook stale, what does not, and what a build says of it."""
 
 import ast
+import inspect
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 
 import nbformat
 import pytest
@@ -20,6 +23,7 @@ from attn_course.authoring.compare import outdated
 from attn_course.authoring.layout import Course
 from attn_course.authoring.notebooks import Book
 from attn_course.authoring.plan import Options
+from attn_course.authoring.reach import mentioned, reached
 from attn_course.authoring.sources import BY_NAME, CHECK, TELLING, lesson_sources
 from attn_course.authoring.stamp import stamp_of
 from attn_course.checks.exercise import Exercise
@@ -294,3 +298,40 @@ def test_what_is_known_by_name_is_there() -> None:
         stored = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
         defined = {n.name for n in tree.body if isinstance(n, ast.FunctionDef)}
         assert name in stored | defined, f"{module} has no {name} any more"
+
+
+SHOWING = """
+from attn_course.attention import scaled_dot_product_attention
+from attn_course.explorers import MaskExplorer
+from attn_course.plots import heat_map, line_plot
+from attn_course.self_attention import SelfAttention
+from attn_course.tasks import copy_task
+import torch
+weights = scaled_dot_product_attention(*torch.randn(3, 4, 8))[1]
+line = line_plot([1, 2], {"a": [1, 2]}, x_label="x", y_label="y")
+for shown in (MaskExplorer(causal=True), heat_map(weights), line):
+    shown._repr_mimebundle_()
+SelfAttention(8, 8)(torch.randn(1, 4, 8))
+copy_task(4).test_set(2)
+"""
+
+
+def test_whatever_code_calls_in_the_package_is_found_to_be_reached() -> None:
+    called: set[tuple[str, str]] = set()
+
+    def note(frame: FrameType, *_: object) -> None:
+        code = frame.f_code
+        outermost = code.co_qualname.partition(".")[0]
+        # a function of the package: the body of a class runs on import, whoever uses it
+        if code.co_filename.startswith(str(PACKAGE)) and code.co_flags & inspect.CO_OPTIMIZED:
+            called.add((frame.f_globals["__name__"], outermost))
+
+    before = sys.gettrace()
+    sys.settrace(note)
+    try:
+        exec(SHOWING, {"__name__": "__main__"})
+    finally:
+        sys.settrace(before)
+    found = reached(mentioned([SHOWING]))
+    assert len(called) > 50
+    assert {name for _, name in called - found.keys()} <= {"__getattr__", "<lambda>"}
