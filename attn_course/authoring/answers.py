@@ -39,9 +39,10 @@ def chapter_answers(chapter: ChapterSource, entries: list[Exercise]) -> dict[str
     """
     tasks, cells = chapter.named("task"), chapter.named("answer")
     wanted = [entry.name for entry in entries]
-    for words, found in ((_OTHER_TASKS, list(tasks)), (_OTHER_ANSWERS, list(cells))):
-        if found != wanted:
-            raise BuildError(words, chapter=chapter.stem, wanted=wanted, found=found)
+    if list(tasks) != wanted:
+        raise BuildError(_OTHER_TASKS, chapter=chapter.stem, wanted=wanted, found=list(tasks))
+    if list(cells) != wanted:
+        raise BuildError(_OTHER_ANSWERS, chapter=chapter.stem, wanted=wanted, found=list(cells))
     lesson = "\n\n".join(cell.text for cell in chapter.cells if cell.kind == "markdown")
     unlinked = set(wanted) - set(exercises_linked(lesson))
     if unlinked:

@@ -82,7 +82,7 @@ def _difference(book: Book, stored: NotebookNode) -> Sentence | None:
                 )
         told = _run_state(new, old, executed=book.folder != "exercises")
         if told:
-            return say(told, number=number, id=new.id)
+            return say("cell {number} ({id}) {told}", number=number, id=new.id, told=told)
     if len(built.cells) != len(stored.cells):
         words = "it has {stored} cells instead of {built}"
         return say(words, stored=len(stored.cells), built=len(built.cells))
@@ -92,15 +92,13 @@ def _difference(book: Book, stored: NotebookNode) -> Sentence | None:
     return None
 
 
-def _run_state(new: NotebookNode, old: NotebookNode, executed: bool) -> str | None:
+def _run_state(new: NotebookNode, old: NotebookNode, executed: bool) -> Sentence | None:
     if new.cell_type != "code":
         return None
     if executed and old.execution_count is None:
-        return "cell {number} ({id}) was never executed"
+        return say("was never executed")
     if not executed and (old.outputs or old.execution_count):
-        return (
-            "cell {number} ({id}) has been executed, but exercises are handed out without outputs"
-        )
+        return say("has been executed, but exercises are handed out without outputs")
     return None
 
 

@@ -63,7 +63,7 @@ class Course:
         try:
             wanted = {find_chapter(name).source(self.root) for name in names}
         except ValueError as error:
-            raise BuildError(str(error)) from None
+            raise BuildError("{problem}", problem=error) from None
         files = self.sources()
         for missing in sorted(wanted - set(files)):
             raise BuildError("chapters/{file} is not written yet", file=missing.name)

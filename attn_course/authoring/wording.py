@@ -3,27 +3,35 @@
 from attn_course.checks.exercise import Exercise
 from attn_course.sentences import Spoken, counted, joined, say, spoken
 
-FOLDER_NAMES = {"notebooks": "Lesson", "exercises": "Exercises", "solutions": "Solutions"}
+FOLDER_NAMES = {
+    "notebooks": say("Lesson"),
+    "exercises": say("Exercises"),
+    "solutions": say("Solutions"),
+}
 FOLDER_TITLES = {
     "notebooks": "{number} · {title}",
     "exercises": "{number} · {title}: exercises",
     "solutions": "{number} · {title}: solutions",
 }
 FOLDER_INTRO = {
-    "exercises": "Write the missing code, run its cell, then run the check below it. A check "
-    "that fails says what is wrong. If you are stuck, the hints come in steps.",
-    "solutions": "One solution of each exercise, with its check passed. Yours may look "
-    "different: the check judges what an answer does.",
+    "exercises": say(
+        "Write the missing code, run its cell, then run the check below it. A check that fails "
+        "says what is wrong. If you are stuck, the hints come in steps."
+    ),
+    "solutions": say(
+        "One solution of each exercise, with its check passed. Yours may look different: the "
+        "check judges what an answer does."
+    ),
 }
-HINT_HELP = "Stuck? Remove the # below and run this cell: once, twice, three times."
-INSTALL_TITLE = "Set-up for Google Colab (does nothing elsewhere)"
-QUESTION_TITLE = "Question"
-PREDICTION_TITLE = "Prediction"
-OPEN_IN_COLAB = "Open in Colab"
-IN_COLAB = "in Colab"
+HINT_HELP = say("Stuck? Remove the # below and run this cell: once, twice, three times.")
+INSTALL_TITLE = say("Set-up for Google Colab (does nothing elsewhere)")
+QUESTION_TITLE = say("Question")
+PREDICTION_TITLE = say("Prediction")
+OPEN_IN_COLAB = say("Open in Colab")
+IN_COLAB = say("in Colab")
 NOT_INSTALLED = (  # a command follows
-    "attn_course is not installed here, and the course has no public address yet.",
-    "Upload the wheel that `python -m build` writes to dist/, then run",
+    say("attn_course is not installed here, and the course has no public address yet."),
+    say("Upload the wheel that `python -m build` writes to dist/, then run"),
 )
 
 
@@ -56,7 +64,7 @@ def exercise_terms(entry: Exercise) -> str:
         say("May use: {names}", names=spoken(entry.may_use)),
     ]
     if entry.optional:
-        parts.insert(0, "optional")
+        parts.insert(0, say("optional"))
     return f"{stars(entry.difficulty)} · {spoken(joined(parts, ' · '))}"
 
 
