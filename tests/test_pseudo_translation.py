@@ -29,12 +29,17 @@ from attn_course.experiments import (
     ch05_views,
     ch06_views,
     ch07_views,
+    ch08,
+    ch08_views,
+    ch09,
+    ch09_views,
 )
 from attn_course.explorers.base import Explorer
 from attn_course.explorers.gallery import gallery
 from attn_course.memory import attention_memory
 from attn_course.plots.picture import new_figure, style
 from attn_course.sentences import joined, say, spoken
+from attn_course.tasks import date_task, prose
 
 _WORD = re.compile(r"(?<![\w.-])[A-Za-z][a-z]{2,}(?![\w.-])")
 _CODE = re.compile(r"`[^`]*`|\$[^$]*\$")  # and mathematics
@@ -215,6 +220,17 @@ def _nothing(*_):
     raise NotImplementedError
 
 
+def _hiding_view():
+    task = date_task(seed=0)
+    model = ch08.make_model("Transformer", task).eval()
+    return ch08_views.hiding_view(ch08_views.DateReading(model, task, "3 May 2020", "en"))
+
+
+def _sampling_view():
+    text = prose(seed=0)
+    return ch09_views.sampling_view(ch09.make_lm("Transformer", text), text, "The ")
+
+
 LIVE = [
     (ch00.softmax_view, ""),
     (ch00.descent_view, ""),
@@ -229,6 +245,8 @@ LIVE = [
     (lambda: ch05_views.own_memory_view(lambda *_: 1), " ".join(ch05_views.PARTS)),
     (ch06_views.shift_view, ""),
     (ch07_views.norm_view, ""),
+    (_hiding_view, ""),
+    (_sampling_view, ""),
 ]
 
 

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attn_course.attention import attention_scores
+from attn_course.sentences import say, spoken
 from attn_course.tasks import Batch, Task, recall_task
 from attn_course.training import History, fit
 from attn_course.training.progress_bar import training_bar
@@ -156,7 +157,8 @@ def lookup_accuracies(
 ) -> list[float]:
     """Return the share of right answers on sequences never trained on, one for each seed."""
     settings, seeds = settings or LookUpSettings(), list(seeds)
-    with training_bar(f"d_k {d_k}, scale {scale:.3g}", settings.steps * len(seeds), None) as bar:
+    label = spoken(say("d_k {d_k}, scale {scale:.3g}", d_k=d_k, scale=scale))
+    with training_bar(label, settings.steps * len(seeds), None) as bar:
         accuracies = []
         for seed in seeds:
             run = train_lookup(d_k, scale, seed=seed, start_std=start_std, settings=settings)
