@@ -8,7 +8,15 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attn_course.checks.exercise import Diagnosis, Mistake, Output, Seen, Stage
+from attn_course.checks.exercise import (
+    Answer,
+    Diagnosis,
+    Mistake,
+    Output,
+    Seen,
+    Stage,
+    Version,
+)
 from attn_course.sentences import say
 
 PartOf = Callable[[Any, str], Any]
@@ -85,6 +93,15 @@ def require_roles(module: Any, roles: Iterable[str], part: PartOf) -> None:
             raise TypeError(say(words, role=role, found=found))
 
 
+def named_shapes(answer: Answer, *sizes: int) -> str:
+    """The names and shapes of the parameters of a new layer of a learner's class."""
+    layer = answer(*sizes)
+    if not isinstance(layer, nn.Module):
+        return f"no nn.Module but {type(layer).__name__}"
+    found = sorted((name, tuple(p.shape)) for name, p in layer.named_parameters())
+    return ", ".join(f"{name} {shape}" for name, shape in found)
+
+
 def sizes_by_role(module: Any, roles: Iterable[str], part: PartOf) -> str:
     """How many numbers are trained in each part, and in all, a shared one counted once."""
     counts = [(role, sum(p.numel() for p in part(module, role).parameters())) for role in roles]
@@ -151,7 +168,7 @@ def passing(width: int, *, bias: bool = True) -> nn.Linear:
 
 
 def of_repeated_calls(
-    dropping: Iterable[Callable[..., Any]], made_anew: Iterable[Callable[..., Any]]
+    dropping: Iterable[Version], made_anew: Iterable[Version]
 ) -> tuple[Mistake, Mistake]:
     """The mistakes that a stage of repeated calls names, with examples of each."""
     drops = Mistake(

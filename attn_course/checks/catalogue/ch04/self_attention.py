@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attn_course.checks.catalogue.ch04.self_attention_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch04.self_attention_mistakes import MISTAKES, ROLES, OneHead
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal, tensors_in, tenths
-from attn_course.checks.gradients import LOST_GRADIENT, gradients_at
-from attn_course.checks.modules import repeated_calls
+from attn_course.checks.gradients import LOST_GRADIENT, gradient_of, gradients_at
+from attn_course.checks.modules import named_shapes, repeated_calls, require_module
 from attn_course.masks import causal_mask, combine_masks, padding_mask
 from attn_course.self_attention import SelfAttention
+from attn_course.sentences import say
 
-ROLES = ("W_q", "W_k", "W_v")
 ATTENDED = (Output("output", "b n d"), Output("weights", "b i j"))
 
 # -- how an answer is called ------------------------------------------------------------------
@@ -25,23 +25,14 @@ def built(answer: Answer, *weights: Tensor) -> nn.Module:
     """A layer of the learner's class, with these weights (d_model, d_k) copied in by role."""
     d_model, d_k = weights[0].shape
     layer = answer(d_model, d_k)
-    if not isinstance(layer, nn.Module):
-        raise TypeError(f"{type(layer).__name__} is no nn.Module: write a class that inherits it")
+    require_module(layer)
     for role, weight in zip(ROLES, weights, strict=True):
         linear = getattr(layer, role, None)
         if not isinstance(linear, nn.Linear):
-            raise TypeError(f"self.{role} should be an nn.Linear, it is {type(linear).__name__}")
+            words = "self.{role} should be an nn.Linear, it is {found}"
+            raise TypeError(say(words, role=role, found=type(linear).__name__))
         linear.weight = nn.Parameter(weight.T.clone())
     return layer
-
-
-def parts(answer: Answer, d_model: int, d_k: int) -> str:
-    """The names and shapes of a new layer's parameters."""
-    layer = answer(d_model, d_k)
-    if not isinstance(layer, nn.Module):
-        return f"no nn.Module but {type(layer).__name__}"
-    found = sorted((name, tuple(p.shape)) for name, p in layer.named_parameters())
-    return ", ".join(f"{name} {shape}" for name, shape in found)
 
 
 def repeated(answer: Answer, x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> Any:
@@ -161,6 +152,7 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="4.2",
     reference=SelfAttention,
+    right=OneHead,
     wire="class",
     outputs=ATTENDED,
     difficulty=2,
@@ -173,8 +165,8 @@ EXERCISE = Exercise(
             draw_sizes,
             "A new layer should have three weights and nothing else: W_q, W_k and W_v, each "
             "nn.Linear(d_model, d_k, bias=False), set in __init__ as self.W_q, …",
-            call=parts,
-            outputs=(Output("the layer's parameters"),),
+            call=named_shapes,
+            outputs=(Output(say("the layer's parameters")),),
             inputs=("d_model", "d_k"),
         ),
         repeated_calls(MISTAKES, draw_repeated, repeated, ("x", "W_q", "W_k", "W_v")),
@@ -222,8 +214,8 @@ EXERCISE = Exercise(
             LOST_GRADIENT,
             call=gradients,
             outputs=(
-                Output("gradient of x"),
-                *(Output(f"gradient of {role}.weight") for role in ROLES),
+                gradient_of("x"),
+                *(gradient_of(f"{role}.weight") for role in ROLES),
             ),
         ),
     ),
