@@ -15,7 +15,7 @@ from statistics import median
 from attn_course.checks import examine, get
 from attn_course.course import find_chapter
 from attn_course.grading.intake.collect import collect
-from attn_course.grading.intake.plan import make_plan
+from attn_course.grading.intake.plan import make_plan, recognise_all
 from attn_course.grading.intake.scaffold import scaffolds
 from attn_course.grading.judging.execute import execute
 from attn_course.grading.rebuilt import Rebuilt
@@ -126,7 +126,9 @@ def _run(command: list, folder: Path) -> Cost:
 
 def split(submitted: Path) -> dict[str, float]:
     """Where the time of one submission goes, when what all share is there already."""
-    task = make_plan(collect(submitted), scaffolds(nbgrader.ROOT)).tasks[0]
+    collected, course = collect(submitted), scaffolds(nbgrader.ROOT)
+    recognised = recognise_all(collected.found, course)
+    (task, *_) = make_plan(collected, recognised, course).submissions
     settings = RunSettings(seed=1)
     execute(task, settings)  # the server that each is forked from, and the student edition
     whole, verdicts = _timed(lambda: execute(task, settings))

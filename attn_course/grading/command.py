@@ -11,25 +11,43 @@ from tqdm import tqdm
 
 from attn_course import terminal
 from attn_course.course import find_chapter
-from attn_course.grading.run import Listener, Request, Result, grade
+from attn_course.grading.run import Listener, Request, Result, Step, grade
 from attn_course.grading.sandbox.available import KINDS, SandboxError, probe
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.state import StorageError
 from attn_course.grading.workers import ClusterError, Executor
+from attn_course.sentences import say, spoken
 
 _DEFAULTS = RunSettings()
+_WORDS: dict[Step, tuple[str, str]] = {
+    "reading": ("reading", "file"),
+    "grading": ("grading", "submission"),
+}
+"""What a step does, and what it counts."""
+
+NO_ROOM = (
+    "the results cannot be written: {why}. Everything finished is kept; make room and run the "
+    "same command again."
+)
+STOPPED = "Stopped. Everything finished is kept; run the same command to go on."
+WITHOUT_SANDBOX = "The answers ran WITHOUT a sandbox; every report says so."
+DONE = "Submissions graded: {graded}, known from before: {known}. Report: {report}"
+FAILED = (
+    "the grader itself failed on {n} submissions, which report.html lists under what needs a "
+    "human; the same command tries them again"
+)
 
 
 class Bar(Listener):
-    """Listener bars with the time left, on standard error."""
+    """Progress bars with the time left, on standard error."""
 
     def __init__(self) -> None:
         self._bar: tqdm | None = None
 
-    def begin(self, what: str, total: int, done: int = 0) -> None:
+    def begin(self, what: Step, total: int, done: int = 0) -> None:
         """Show a bar; what is known from earlier does not count for the time left."""
-        unit = "file" if what == "reading" else "submission"
-        self._bar = tqdm(desc=what, total=total, initial=done, unit=f" {unit}", file=sys.stderr)
+        doing, unit = map(spoken, _WORDS[what])
+        self._bar = tqdm(desc=doing, total=total, initial=done, unit=f" {unit}", file=sys.stderr)
 
     def step(self) -> None:
         """Advance the bar."""
@@ -129,21 +147,16 @@ def command(
     settings = RunSettings(
         sandbox=sandbox, timeout=timeout, total_timeout=total_timeout, memory_mb=memory
     )
-    job = Request(submissions, out, chapters, jobs, settings, seed, scheduler, regrade)
+    request = Request(submissions, out, chapters, jobs, settings, seed, scheduler, regrade)
     try:
         executor = _executor(settings, local=scheduler is None)
-        result = grade(job, executor, Bar())
+        result = grade(request, executor, Bar())
     except (ValueError, ClusterError, SandboxError) as error:
         raise click.ClickException(str(error)) from None
     except StorageError as error:
-        raise click.ClickException(
-            f"the results cannot be written: {error}. Everything finished is kept; make room "
-            "and run the same command again."
-        ) from None
+        raise click.ClickException(spoken(say(NO_ROOM, why=str(error)))) from None
     except KeyboardInterrupt:
-        click.echo(
-            "\nStopped. Everything finished is kept; run the same command to go on.", err=True
-        )
+        click.echo(f"\n{spoken(STOPPED)}", err=True)
         sys.exit(130)
     _tell(result, out, sandbox)
 
@@ -159,16 +172,10 @@ def _executor(settings: RunSettings, local: bool) -> Executor:
 
 
 def _tell(result: Result, out: Path, sandbox: str) -> None:
-    data = result.grades.data
     if sandbox == "none":
-        click.echo("The answers ran WITHOUT a sandbox; every report says so.", err=True)
-    click.echo(
-        f"Submissions graded: {result.graded}, known from before: {result.known}. "
-        f"Report: {out / 'report.html'}"
-    )
-    click.echo(f"{data['account']}.")
+        click.echo(spoken(WITHOUT_SANDBOX), err=True)
+    report = out / "report.html"
+    click.echo(spoken(say(DONE, graded=result.graded, known=result.known, report=report)))
+    click.echo(spoken(say("{account}.", account=result.grades.account)))
     if result.failed:
-        raise click.ClickException(
-            f"the grader itself failed on {result.failed} submissions, which report.html lists "
-            "under what needs a human; the same command tries them again"
-        )
+        raise click.ClickException(spoken(say(FAILED, n=result.failed)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from attn_course.sentences import Spoken, as_data, from_data
 
 CellKind = Literal["setup", "helper", "answer", "check"]
 
@@ -33,11 +35,20 @@ class RebuiltCell:
 
 
 @dataclass(frozen=True)
-class Problem:
-    """What is known of an exercise before anything runs: its status and a sentence on it."""
+class Settled:
+    """What is settled of an exercise before anything runs: its status and a sentence on it."""
 
     status: str
-    message: str
+    cause: Spoken
+
+    def as_data(self) -> dict[str, Any]:
+        """It as plain JSON data."""
+        return {"status": self.status, "cause": as_data(self.cause)}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Settled:
+        """What `as_data` has made data of."""
+        return cls(data["status"], from_data(data["cause"]))
 
 
 @dataclass(frozen=True)
@@ -50,15 +61,15 @@ class Rebuilt:
         cells: in the order in which they run. Every exercise of the chapter has its check,
             also where there is no answer to it.
         notes: what was tolerated on the way (a duplicated cell, an odd encoding), for a human.
-        problems: exercises that are settled already, by name. They are not judged, but what
+        settled: what is known of exercises already, by name. They are not judged, but what
             builds on them is.
     """
 
     student: str
     chapter: str
     cells: tuple[RebuiltCell, ...]
-    notes: tuple[str, ...] = ()
-    problems: Mapping[str, Problem] = field(default_factory=dict)
+    notes: tuple[Spoken, ...] = ()
+    settled: Mapping[str, Settled] = field(default_factory=dict)
 
     @property
     def checks(self) -> tuple[RebuiltCell, ...]:
@@ -66,6 +77,32 @@ class Rebuilt:
         return tuple(cell for cell in self.cells if cell.kind == "check")
 
     @property
+    def has_to_run(self) -> bool:
+        """Whether anything is left to be judged."""
+        return any(cell.exercise not in self.settled for cell in self.checks)
+
+    @property
     def code(self) -> str:
         """Everything that the student has written."""
         return "\n".join(cell.source for cell in self.cells if cell.kind in ("helper", "answer"))
+
+    def as_data(self) -> dict[str, Any]:
+        """It as plain JSON data."""
+        return {
+            "student": self.student,
+            "chapter": self.chapter,
+            "cells": [asdict(cell) for cell in self.cells],
+            "notes": [as_data(note) for note in self.notes],
+            "settled": {name: settled.as_data() for name, settled in self.settled.items()},
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Rebuilt:
+        """What `as_data` has made data of."""
+        return cls(
+            data["student"],
+            data["chapter"],
+            tuple(RebuiltCell(**cell) for cell in data["cells"]),
+            tuple(map(from_data, data["notes"])),
+            {name: Settled.from_data(settled) for name, settled in data["settled"].items()},
+        )

@@ -19,11 +19,14 @@ from attn_course.grading.rebuilt import Rebuilt
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.text import clean_data
 from attn_course.grading.verdict import Verdict
+from attn_course.sentences import say
 
 FILE = "state.sqlite"
 """The name of the file in the folder of the results."""
 
-_VERSION = 1
+_VERSION, _BEFORE = 2, 1
+"""The form of this file, and the form before it, in which verdicts held texts."""
+
 _TABLES = """
 create table if not exists settings (key text primary key, value text not null);
 create table if not exists results (
@@ -40,8 +43,17 @@ _WITHOUT_SAY = ("authoring", "explorers", "plots")
 _REPORTING, _COMMAND = ("grading", "reports"), ("grading", "command.py")
 
 
+LATER_VERSION = (
+    "{path} was written by another version of the course, a later one: go on with that, or grade "
+    "into another folder"
+)
+
+
 class StorageError(Exception):
     """The folder of the results cannot be written (a full disk, most of all), or not be read."""
+
+    def __init__(self, place: Path, why: Exception) -> None:
+        super().__init__(say("{place}: {why}", place=place, why=str(why)))
 
 
 class State:
@@ -51,18 +63,21 @@ class State:
         """Open the results in `out`, or begin them.
 
         Raises:
-            StorageError: if the file there cannot be read or written, or is another version's.
+            StorageError: if the file there cannot be read or written.
+            ValueError: if a later version of the course wrote it.
         """
         path = out / FILE
         with _storage(path):
             self._database = sqlite3.connect(path, timeout=10)
             version = self._database.execute("pragma user_version").fetchone()[0]
-            if version not in (0, _VERSION):
-                raise StorageError(f"{path} was written by another version of the course")
+            if version not in (0, _BEFORE, _VERSION):
+                raise ValueError(say(LATER_VERSION, path=path))
             # the default journal, not WAL: results may lie on a network drive
             self._database.execute("pragma synchronous = full")
             with self._database:
                 self._database.executescript(f"begin; {_TABLES} commit;")
+                if version == _BEFORE:  # code other than ours found them: they are out of date
+                    self._database.execute("delete from results")
                 self._database.execute(f"pragma user_version = {_VERSION}")
         self._path = path
 
@@ -91,7 +106,7 @@ class State:
                 "select verdicts from results where (student, chapter, fingerprint) = (?, ?, ?)",
                 [student, chapter, fingerprint],
             ).fetchone()
-        return [Verdict(**fields) for fields in json.loads(row[0])] if row else None
+        return [Verdict.from_data(fields) for fields in json.loads(row[0])] if row else None
 
     def keep(
         self,
@@ -106,7 +121,7 @@ class State:
         Raises:
             StorageError: if they cannot be written; what was kept before is still there.
         """
-        fields = json.dumps(clean_data([dataclasses.asdict(verdict) for verdict in verdicts]))
+        fields = json.dumps(clean_data([verdict.as_data() for verdict in verdicts]))
         with _storage(self._path), self._database:
             self._database.execute(
                 "insert or replace into results values (?, ?, ?, ?, ?)",
@@ -126,7 +141,7 @@ def fingerprint(rebuilt: Rebuilt, settings: RunSettings) -> str:
     """
     parts = {
         "cells": [dataclasses.asdict(cell) for cell in rebuilt.cells],
-        "problems": {name: dataclasses.asdict(p) for name, p in rebuilt.problems.items()},
+        "settled": {name: settled.as_data() for name, settled in rebuilt.settled.items()},
         "settings": dataclasses.asdict(settings),
         "code": package_digest(),
     }
@@ -153,4 +168,4 @@ def _storage(path: Path) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError, json.JSONDecodeError) as error:
-        raise StorageError(f"{path}: {error}") from error
+        raise StorageError(path, error) from error

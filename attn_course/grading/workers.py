@@ -15,9 +15,15 @@ from attn_course.grading.rebuilt import Rebuilt
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.state import package_digest
 from attn_course.grading.verdict import Verdict
+from attn_course.sentences import Code, Spoken, say
 
 Executor = Callable[[Rebuilt, RunSettings], list[Verdict]]
 """Runs one rebuilt notebook and judges it: `attn_course.grading.judging.execute.execute`."""
+
+NO_DASK = "--scheduler needs the package distributed: python -m pip install -e '.[cluster]'"
+NO_SCHEDULER = "no Dask scheduler answers at {address} ({why})"
+OTHER_VERSION = "the worker has another version of attn_course, of its checks or of torch"
+UNDER_A_NANNY = "a worker under a nanny may start nothing: start it with --no-nanny"
 
 _PATIENCE = 15  # seconds for a scheduler to answer
 
@@ -32,12 +38,12 @@ class Finished:
 
     rebuilt: Rebuilt
     verdicts: list[Verdict] | None
-    failure: str | None
-    seconds: float
+    failure: Spoken = ""
+    seconds: float = 0.0
 
 
 def locally(
-    tasks: Sequence[Rebuilt], settings: RunSettings, executor: Executor, jobs: int
+    submissions: Sequence[Rebuilt], settings: RunSettings, executor: Executor, jobs: int
 ) -> Generator[Finished, None, None]:
     """Each submission's result as it is done, `jobs` at a time.
 
@@ -47,40 +53,39 @@ def locally(
     todo: queue.SimpleQueue[Rebuilt] = queue.SimpleQueue()
     # bounded, so that the threads do not run ahead of what is recorded
     done: queue.Queue[Finished] = queue.Queue(maxsize=1)
-    for task in tasks:
-        todo.put(task)
+    for rebuilt in submissions:
+        todo.put(rebuilt)
     closed = threading.Event()
 
     def work() -> None:
         while not closed.is_set():
             try:
-                task = todo.get_nowait()
+                rebuilt = todo.get_nowait()
             except queue.Empty:
                 return
-            done.put(attempt(task, settings, executor))
+            done.put(attempt(rebuilt, settings, executor))
 
-    for k in range(min(jobs, len(tasks))):
+    for k in range(min(jobs, len(submissions))):
         threading.Thread(target=work, name=f"grading-{k}", daemon=True).start()
     try:
-        for _ in tasks:
+        for _ in submissions:
             yield done.get()
     finally:
         closed.set()
 
 
-def attempt(task: Rebuilt, settings: RunSettings, executor: Executor) -> Finished:
+def attempt(rebuilt: Rebuilt, settings: RunSettings, executor: Executor) -> Finished:
     """Run one submission; a fault of the grader is recorded, and stops nothing."""
     started = time.monotonic()
-    verdicts, failure = None, None
     try:
-        verdicts = executor(task, settings)
+        verdicts, failure = executor(rebuilt, settings), ""
     except BaseException as error:  # an exit in a thread would never be heard of
-        failure = f"{type(error).__name__}: {error}"
-    return Finished(task, verdicts, failure, time.monotonic() - started)
+        verdicts, failure = None, Code(f"{type(error).__name__}: {error}")
+    return Finished(rebuilt, verdicts, failure, time.monotonic() - started)
 
 
 def on_cluster(
-    tasks: Sequence[Rebuilt], settings: RunSettings, executor: Executor, address: str
+    submissions: Sequence[Rebuilt], settings: RunSettings, executor: Executor, address: str
 ) -> Generator[Finished, None, None]:
     """Each submission's result as it is done by the workers of the Dask scheduler at `address`.
 
@@ -92,18 +97,16 @@ def on_cluster(
     try:
         from distributed import Client, as_completed
     except ModuleNotFoundError:
-        raise ClusterError(
-            "--scheduler needs the package distributed: python -m pip install -e '.[cluster]'"
-        ) from None
+        raise ClusterError(say(NO_DASK)) from None
     try:
         client = Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
-        raise ClusterError(f"no Dask scheduler answers at {address} ({error})") from None
+        raise ClusterError(say(NO_SCHEDULER, address=address, why=str(error))) from None
     with contextlib.closing(client):
         digest = package_digest()
         futures = {
-            client.submit(_on_worker, task, settings, executor, digest, pure=False): task
-            for task in tasks
+            client.submit(_on_worker, rebuilt, settings, executor, digest, pure=False): rebuilt
+            for rebuilt in submissions
         }
         try:
             for future in as_completed(futures, loop=client.loop):
@@ -113,18 +116,18 @@ def on_cluster(
             client.cancel(list(futures))
 
 
-def _on_worker(task: Rebuilt, settings: RunSettings, executor: Executor, digest: str) -> Finished:
+def _on_worker(
+    rebuilt: Rebuilt, settings: RunSettings, executor: Executor, digest: str
+) -> Finished:
     if package_digest() != digest:
-        failure = "the worker has another version of attn_course, of its checks or of torch"
-        return Finished(task, None, failure, 0.0)
+        return Finished(rebuilt, None, OTHER_VERSION)
     if multiprocessing.current_process().daemon:
-        failure = "a worker under a nanny may start nothing: start it with --no-nanny"
-        return Finished(task, None, failure, 0.0)
-    return attempt(task, settings, executor)
+        return Finished(rebuilt, None, UNDER_A_NANNY)
+    return attempt(rebuilt, settings, executor)
 
 
-def _collected(future: Any, task: Rebuilt) -> Finished:
+def _collected(future: Any, rebuilt: Rebuilt) -> Finished:
     if future.status == "finished":
         return future.result()
     reason = future.exception() if future.status == "error" else future.status
-    return Finished(task, None, f"{type(reason).__name__}: {reason}", 0.0)
+    return Finished(rebuilt, None, Code(f"{type(reason).__name__}: {reason}"))

@@ -11,6 +11,7 @@ from attn_course.grading.intake.scaffold import Scaffold, scaffolds
 from attn_course.grading.rebuilt import Rebuilt
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.verdict import Verdict
+from attn_course.sentences import say
 
 ROOT = Path(__file__).resolve().parents[2]
 ATTENTION = "scaled_dot_product_attention"
@@ -179,7 +180,7 @@ def stub(rebuilt: Rebuilt, settings: RunSettings) -> list[Verdict]:
                 check.points,
                 "ok" if right else "wrong",
                 None if right else "no-scale",
-                f"seen with seed {settings.seed}",
+                say("seen with seed {seed}", seed=settings.seed),
             )
         )
     return verdicts

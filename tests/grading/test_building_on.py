@@ -6,6 +6,7 @@ from attn_course.grading.intake.notebook import read_notebook
 from attn_course.grading.intake.rebuild import rebuild
 from attn_course.grading.judging.execute import execute
 from attn_course.grading.settings import RunSettings
+from attn_course.sentences import spoken
 from tests.grading.notebooks import answer_cell, course, encoded, notebook, set_answer, solved
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
@@ -32,7 +33,7 @@ def statuses(made):
 
 
 def says_so(verdict, earlier):
-    return any(f"`{earlier}` is the course's here" in note for note in verdict.detail["notes"])
+    return any(f"`{earlier}` is the course's here" in spoken(note) for note in verdict.notes)
 
 
 def test_classes_are_made_of_the_course_s_where_the_student_s_own_are_wrong():

@@ -14,6 +14,7 @@ import pytest
 from attn_course.grading import state, workers
 from attn_course.grading.run import Listener, Request, grade
 from attn_course.grading.workers import ClusterError
+from attn_course.sentences import spoken
 from grading.notebooks import course, encoded, solved, stub
 
 distributed = pytest.importorskip("distributed")
@@ -131,8 +132,8 @@ def test_a_worker_with_another_package_is_not_trusted(submissions, tmp_path, mon
         job = Request(submissions, tmp_path / "out", seed=3, scheduler=address)
         result = grade(job, stub, course=course())
     assert result.failed == STUDENTS
-    human = result.grades.verdicts[0].detail["human"]
-    assert "the worker has another version of attn_course" in human[0]
+    human = result.grades.verdicts[0].human
+    assert "the worker has another version of attn_course" in spoken(human[0])
 
 
 @pytest.mark.filterwarnings("default")

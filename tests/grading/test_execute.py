@@ -16,10 +16,11 @@ from attn_course.checks import get
 from attn_course.grading.judging import execute as execution
 from attn_course.grading.judging.assess import seed_for
 from attn_course.grading.judging.execute import execute
-from attn_course.grading.rebuilt import Problem, Rebuilt, RebuiltCell
+from attn_course.grading.rebuilt import Rebuilt, RebuiltCell, Settled
 from attn_course.grading.sandbox.processes import tree
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.workers import attempt
+from attn_course.sentences import spoken
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
 SETTINGS = RunSettings(timeout=30, total_timeout=200, memory_mb=2048, seed=3)
@@ -45,7 +46,7 @@ def gradient_by_distance(run, inputs):
 }
 
 
-def notebook(chapter, answers, *, helpers=(), problems=None, setup="import torch"):
+def notebook(chapter, answers, *, helpers=(), settled=None, setup="import torch"):
     """A chapter with these answers, in order, by name."""
     cells = [RebuiltCell("setup", setup), *(RebuiltCell("helper", source) for source in helpers)]
     for name, source in answers.items():
@@ -53,7 +54,7 @@ def notebook(chapter, answers, *, helpers=(), problems=None, setup="import torch
         if source is not None:
             cells.append(RebuiltCell("answer", source, name, task.number, task.points))
         cells.append(RebuiltCell("check", "", name, task.number, task.points))
-    return Rebuilt("anna", chapter, tuple(cells), (), problems or {})
+    return Rebuilt("anna", chapter, tuple(cells), (), settled or {})
 
 
 def verdicts(*args, settings=SETTINGS, **kwargs):
@@ -88,7 +89,7 @@ def test_wrong_answers_are_named_and_later_ones_stand_on_their_own():
     assert made["rnn_step"].status == "wrong"
     assert made["rnn_step"].mistake is not None
     assert made["run_rnn"].status == "ok"
-    assert "rnn_step" in made["run_rnn"].detail["notes"][0]
+    assert "rnn_step" in spoken(made["run_rnn"].notes[0])
 
 
 def test_partial_credit_follows_the_stages():
@@ -144,18 +145,18 @@ def test_the_whole_notebook_has_a_limit_too():
     assert {v.status for v in made.values()} == {"timeout"}
 
 
-def test_problems_are_kept_and_what_builds_on_them_is_judged():
-    problems = {"rnn_step": Problem("missing", "not handed in")}
+def test_what_is_settled_is_kept_and_what_builds_on_them_is_judged():
+    known = {"rnn_step": Settled("missing", "not handed in")}
     answers = {**RIGHT, "rnn_step": None}
-    made = verdicts("01", answers, problems=problems)
+    made = verdicts("01", answers, settled=known)
     assert (made["rnn_step"].status, made["rnn_step"].message) == ("missing", "not handed in")
     assert made["run_rnn"].status == "ok"
 
 
 def test_nothing_is_run_where_all_is_settled(monkeypatch):
     monkeypatch.setattr(execution, "_run", lambda *_: pytest.fail("a kernel was started"))
-    problems = {name: Problem("corrupt", "no notebook") for name in RIGHT}
-    made = verdicts("01", dict.fromkeys(RIGHT), problems=problems)
+    known = {name: Settled("corrupt", "no notebook") for name in RIGHT}
+    made = verdicts("01", dict.fromkeys(RIGHT), settled=known)
     assert {v.status for v in made.values()} == {"corrupt"}
 
 

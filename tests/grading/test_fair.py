@@ -33,7 +33,7 @@ def test_a_class_of_solved_notebooks_gets_full_marks(tmp_path):
     )
     with open(tmp_path / "out" / "grades.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    exercises = sum(len(scaffold.tasks) for scaffold in course().values())
+    exercises = sum(len(scaffold.exercises) for scaffold in course().values())
     assert len(rows) == len(CLASS) * exercises
     short = [r for r in rows if r["status"] != "ok" or r["points"] != r["max_points"]]
     assert not short

@@ -10,6 +10,7 @@ import pytest
 from attn_course.grading.intake import archives, walking
 from attn_course.grading.intake.archives import Refused
 from attn_course.grading.intake.collect import Collected, Found, collect
+from attn_course.sentences import spoken
 from grading.notebooks import encoded, notebook, solved
 
 NOTEBOOK = encoded(notebook("x = 1"))
@@ -40,7 +41,9 @@ def by_student(collected: Collected) -> dict[str, list[str]]:
 
 
 def reasons(collected: Collected) -> dict[str, str | None]:
-    return {found.path: found.entry.refused for found in collected.found}
+    return {
+        found.path: found.entry.refused and spoken(found.entry.refused) for found in collected.found
+    }
 
 
 def refusal(found: Found) -> str:
@@ -361,7 +364,7 @@ def test_deep_folders_end_somewhere(tmp_path):
     put(tmp_path, "ann/" + "d/" * 40 + "a.ipynb")
     (found,) = collect(tmp_path).found
     assert found.student == "ann"
-    assert "folders deep" in (found.entry.refused or "")
+    assert "folders deep" in spoken(found.entry.refused or "")
 
 
 def test_nothing_there_is_said_so(tmp_path):

@@ -17,7 +17,7 @@ def test_every_exercise_is_a_cell_to_answer_and_a_locked_one_with_points(built, 
     grades = [cell["metadata"].get("nbgrader") for cell in built(chapter)["cells"]]
     grades = [grade for grade in grades if grade]
     assert len({grade["grade_id"] for grade in grades}) == len(grades)
-    for task in course()[chapter].tasks:
+    for task in course()[chapter].exercises:
         answer, judged = (
             next(grade for grade in grades if grade["grade_id"] == name)
             for name in (task.name, f"check-{task.name}")

@@ -11,6 +11,7 @@ from attn_course.grading.intake.rebuild import rebuild
 from attn_course.grading.intake.scaffold import read_scaffold
 from attn_course.grading.rebuilt import Rebuilt
 from attn_course.grading.student_code import defines
+from attn_course.sentences import spoken
 from grading.notebooks import (
     ATTENTION,
     FORMS,
@@ -47,7 +48,7 @@ def code(*answer: str) -> Rebuilt:
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_the_scaffold_has_every_exercise_and_only_what_answers_rely_on(chapter):
     scaffold = course()[chapter]
-    assert all(task.points > 0 and defines(task.stub, task.name) for task in scaffold.tasks)
+    assert all(task.points > 0 and defines(task.stub, task.name) for task in scaffold.exercises)
     setup = "\n".join(source for sources in scaffold.setup.values() for source in sources)
     assert "torch" in setup
     for unwanted in ("experiments", "show_progress", "view", "google", "check"):
@@ -63,7 +64,7 @@ def test_an_exercise_without_a_check_is_refused():
 
 def test_what_is_optional_does_not_count_among_the_chapter_s_points():
     assert SCAFFOLD.by_name["softmax_jacobian"].optional
-    assert SCAFFOLD.points == sum(t.points for t in SCAFFOLD.tasks) - 2
+    assert SCAFFOLD.points == sum(t.points for t in SCAFFOLD.exercises) - 2
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -73,8 +74,8 @@ def test_every_form_of_a_solved_notebook_gives_the_same_answers(chapter, form):
     given = read_notebook(encoded(FORMS[form](nb)))
     assert recognise(given, course()) == chapter
     found = rebuild("ann", given, course()[chapter])
-    assert not found.problems
-    for task in course()[chapter].tasks:
+    assert not found.settled
+    for task in course()[chapter].exercises:
         expected = statements("".join(answer_cell(nb, task.name)["source"]))
         # a merged cell may end in what stood below it
         assert statements(answers(found)[task.name])[: len(expected)] == expected
@@ -83,15 +84,15 @@ def test_every_form_of_a_solved_notebook_gives_the_same_answers(chapter, form):
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_a_notebook_as_it_was_handed_out_is_missing_altogether(chapter):
     found = rebuilt(handed_out(chapter), chapter)
-    assert {problem.status for problem in found.problems.values()} == {"missing"}
-    assert len(found.problems) == len(course()[chapter].tasks)
+    assert {problem.status for problem in found.settled.values()} == {"missing"}
+    assert len(found.settled) == len(course()[chapter].exercises)
     assert not answers(found)
 
 
 def test_a_stub_with_other_comments_and_docstring_is_still_the_stub():
     stub = SCAFFOLD.by_name[ATTENTION].stub
     changed = stub.replace('"""Return', '"""TODO: Return').replace("raise", "# later\n    raise")
-    assert code(changed).problems[ATTENTION].message == "The cell is as it was handed out."
+    assert code(changed).settled[ATTENTION].cause == "The cell is as it was handed out."
 
 
 def test_the_lesson_is_no_submission():
@@ -110,16 +111,16 @@ def test_an_answer_pasted_from_another_chapter_is_a_helper():
     nb = solved("04")
     nb["cells"].insert(0, answer_cell(solved("03"), ATTENTION))
     found = rebuilt(nb, "04")
-    assert not found.problems
+    assert not found.settled
     assert next(c.kind for c in found.cells if ATTENTION in c.source) == "helper"
-    assert "another chapter: Exercise 3.2" in " ".join(found.notes)
+    assert "another chapter: Exercise 3.2" in " ".join(map(spoken, found.notes))
 
 
 def test_cells_stand_in_the_course_s_order_each_answer_before_its_check():
     found = rebuilt(FORMS["shuffled"](solved("03")))
     kinds = [(c.kind, c.exercise) for c in found.cells if c.exercise]
-    assert kinds == [(k, t.name) for t in SCAFFOLD.tasks for k in ("answer", "check")]
-    assert "the exercises are not in their order" in found.notes
+    assert kinds == [(k, t.name) for t in SCAFFOLD.exercises for k in ("answer", "check")]
+    assert "the exercises are not in their order" in map(spoken, found.notes)
 
 
 def test_nothing_but_code_survives():
@@ -130,7 +131,7 @@ def test_nothing_but_code_survives():
             cell["outputs"] = [{"output_type": "stream", "name": "stdout", "text": "SPAM"}]
             cell["source"] = "# NBVAL_SKIP\n" + "".join(cell["source"])
     found = rebuilt(nb)
-    assert not found.problems
+    assert not found.settled
     for cell in found.cells:
         assert "NBVAL" not in cell.source
         assert "SPAM" not in cell.source
@@ -142,7 +143,9 @@ def test_check_cells_are_the_course_s_own():
         if "".join(cell["source"]).startswith("check("):
             cell["source"] = "def check(f):\n    return 'passed'"
     found = rebuilt(nb)
-    assert [c.source for c in found.cells if c.kind == "check"] == [t.check for t in SCAFFOLD.tasks]
+    assert [c.source for c in found.cells if c.kind == "check"] == [
+        t.check for t in SCAFFOLD.exercises
+    ]
 
 
 def test_calls_of_check_in_an_answer_s_cell_are_dropped():
@@ -192,40 +195,40 @@ def test_of_several_answers_the_last_that_defines_something_counts():
     first, second = (f"{LINE}def {ATTENTION}(q, k, v, mask=None):\n    return {n}" for n in (1, 2))
     found = code(first, second, f"{LINE}{ATTENTION}_result = 3", SCAFFOLD.by_name[ATTENTION].stub)
     assert answers(found)[ATTENTION].endswith("return 2")
-    assert "cells answer exercise 3.2; the last one counts" in " ".join(found.notes)
+    assert "cells answer exercise 3.2; the last one counts" in " ".join(map(spoken, found.notes))
 
 
 def test_an_answer_below_the_untouched_stub_is_found_by_its_name():
     stub = SCAFFOLD.by_name[ATTENTION].stub
     found = code(stub, f"def {ATTENTION}(q, k, v, mask=None):\n    return 1")
-    assert ATTENTION not in found.problems
-    assert "has lost its exercise line" in " ".join(found.notes)
+    assert ATTENTION not in found.settled
+    assert "has lost its exercise line" in " ".join(map(spoken, found.notes))
 
 
 def test_an_answer_under_another_name_is_unmatched_and_says_what_is_there():
-    problem = code(f"{LINE}def my_attention(q, k, v):\n    return 1").problems[ATTENTION]
+    problem = code(f"{LINE}def my_attention(q, k, v):\n    return 1").settled[ATTENTION]
     assert problem.status == "unmatched"
     assert "does not define `scaled_dot_product_attention`: it defines `my_attention`" in (
-        problem.message
+        spoken(problem.cause)
     )
 
 
 def test_a_line_whose_number_and_name_differ_goes_by_what_the_cell_defines():
     found = code("# Exercise 3.2: attention_entropy\ndef attention_entropy(w):\n    return w")
     assert set(answers(found)) == {"attention_entropy"}
-    assert "an exercise line says 3.2, its cell answers 3.1" in found.notes
+    assert "an exercise line says 3.2, its cell answers 3.1" in map(spoken, found.notes)
 
 
 def test_code_that_python_cannot_read_is_left_for_the_kernel():
     found = code(f"{LINE}def {ATTENTION}(q, k, v:\n    return")
     assert ATTENTION in answers(found)
-    assert ATTENTION not in found.problems
+    assert ATTENTION not in found.settled
 
 
 def test_an_answer_in_a_cell_that_is_no_code_is_missing_with_the_reason():
     nb = notebook("x = 1", LINE)
     nb["cells"][1]["cell_type"] = "markdown"
-    assert "no code cell" in rebuilt(nb).problems[ATTENTION].message
+    assert "no code cell" in rebuilt(nb).settled[ATTENTION].cause
 
 
 def test_two_parts_of_one_exercise_in_one_cell_stay_together():
@@ -238,7 +241,7 @@ def test_code_above_the_line_in_its_cell_runs_before_the_answer():
     found = code(f"{above}\n{LINE}def {ATTENTION}(q, k, v, mask=None):\n    return math.pi")
     assert [cell.source for cell in found.cells if cell.kind == "helper"] == [above]
     assert (
-        code(f"{above}\n{SCAFFOLD.by_name[ATTENTION].stub}").problems[ATTENTION].status == "missing"
+        code(f"{above}\n{SCAFFOLD.by_name[ATTENTION].stub}").settled[ATTENTION].status == "missing"
     )
 
 

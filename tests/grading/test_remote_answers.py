@@ -12,6 +12,7 @@ from attn_course.checks.runner import copy_of
 from attn_course.grading.judging import assess
 from attn_course.grading.remote import forms, inside
 from attn_course.grading.remote.peer import Peer
+from attn_course.sentences import spoken
 from tests.checks.test_catalogue import MISTAKES, collected, label
 
 EXERCISES = [get(name) for name in exercises()]
@@ -55,7 +56,7 @@ def test_by_turns_yes_and_no_is_no_test_and_a_weak_test_is_half_of_one():
     turns = cycle([True, False])
     found = judged("is_permutation_equivariant", lambda layer, x: next(turns))
     assert (found.status, found.points) == ("wrong", 0)
-    assert "Asked again" in found.message
+    assert "Asked again" in spoken(found.cause)
     weak = get("is_permutation_equivariant").mistake("reversal-only").answer
     assert judged("is_permutation_equivariant", weak).points == 5
 

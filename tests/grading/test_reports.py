@@ -10,28 +10,31 @@ from pathlib import Path
 import pytest
 
 from attn_course.checks import examine, get
+from attn_course.checks.compare import Problem
+from attn_course.checks.report import Example
 from attn_course.grading.intake.names import Sender
 from attn_course.grading.intake.plan import File, Plan
+from attn_course.grading.judging.assess import Assessment
 from attn_course.grading.rebuilt import Rebuilt, RebuiltCell
 from attn_course.grading.reports import csvs, pages, review
-from attn_course.grading.reports.feedback import told
 from attn_course.grading.reports.grades import Grades, make_grades
 from attn_course.grading.reports.gradescope import results_json
 from attn_course.grading.reports.write import write_reports
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.text import clean, slug
 from attn_course.grading.verdict import STATUSES, Verdict
+from attn_course.sentences import Code, Drawn, say, spoken
 from grading.notebooks import course
 
 HTML = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&{{ 7*7 }}"
-TASKS = course()["03"].tasks
+EXERCISES = course()["03"].exercises
 
 
 def verdict(student: str, k: int = 0, status: str = "ok", **fields) -> Verdict:
-    task = TASKS[k]
-    points = task.points if status == "ok" else 0.0
+    exercise = EXERCISES[k]
+    points = exercise.points if status == "ok" else 0.0
     given = {"points": points, "detail": {"code": "def f():\n    return 1"}, **fields}
-    return Verdict(student, "03", task.name, max_points=task.points, status=status, **given)
+    return Verdict(student, "03", exercise.name, max_points=exercise.points, status=status, **given)
 
 
 def grades(*rows: Verdict, sandbox: str = "bubblewrap", senders: dict | None = None) -> Grades:
@@ -96,7 +99,7 @@ def test_grades_csv_has_a_row_for_every_verdict():
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", "  =", "＝", "|", "%"])
 def test_no_cell_is_taken_for_a_formula(start):
     nasty = f"{start}cmd|' /C calc'!A0"
-    table = grades(verdict(nasty, status="wrong", mistake=nasty, message=nasty))
+    table = grades(verdict(nasty, status="wrong", mistake=nasty, cause=nasty))
     for text in (csvs.grades_csv(table), csvs.summary_csv(table), csvs.canvas_csv(table)):
         for cells in list(csv.reader(io.StringIO(text)))[1:]:
             for cell in cells:
@@ -107,7 +110,7 @@ def test_no_cell_is_taken_for_a_formula(start):
 
 def test_separators_line_ends_and_quotes_stay_inside_their_cell():
     nasty = 'a";=1,\n=2;"b'
-    text = csvs.grades_csv(grades(verdict("ann", status="wrong", message=nasty)))
+    text = csvs.grades_csv(grades(verdict("ann", status="wrong", cause=nasty)))
     (row,) = rows_of(text)
     assert row["message"] == nasty
     assert all(re.match(r'".*"|.*=2', line) for line in text.splitlines())
@@ -156,7 +159,7 @@ def test_what_is_the_same_for_several_exercises_is_told_once():
 
 
 def test_the_line_is_not_told_twice():
-    row = verdict("ann", status="forbidden", message="It uses `F.x` at `F.x(q)`.")
+    row = verdict("ann", status="forbidden", cause="It uses `F.x` at `F.x(q)`.")
     row.detail["line"] = "F.x(q)"
     assert Tags(pages.feedback_page(grades(row), "ann", "03")).text.count("F.x(q)") == 1
 
@@ -173,8 +176,9 @@ def test_gradescope_s_results(tmp_path):
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_the_feedback_page_says_what_happened(status):
-    row = verdict("ann", 1, status, message="Look at the factor.", mistake="no-scale")
-    row.detail.update(hint="Divide by something.", stages=[["scale", False], ["mask", True]])
+    parts = {"cause": "Look at the factor.", "notes": ("Divide by something.",)}
+    row = verdict("ann", 1, status, mistake="no-scale", **parts)
+    row.detail.update(stages=[["scale", False], ["mask", True]])
     tags = assert_harmless(pages.feedback_page(grades(row), "ann", "03"))
     if status == "ok":
         assert "✗" not in tags.text
@@ -188,20 +192,20 @@ def test_the_feedback_page_says_what_happened(status):
 
 
 def test_everything_of_a_student_s_is_escaped():
-    detail = {"code": HTML, "hint": HTML, "line": f"call({HTML})", "output": HTML, "notes": [HTML],
-              "stages": [[HTML, False]], "human": [HTML]}  # fmt: skip
+    detail = {"code": HTML, "line": f"call({HTML})", "output": HTML, "stages": [[HTML, False]]}
+    parts = {"cause": HTML, "problem": say("{it}", it=HTML), "notes": (HTML,), "human": (HTML,)}
     nasty = grades(
-        verdict(HTML, status="wrong", mistake=HTML, message=HTML, detail=detail),
-        verdict("twin", status="wrong", mistake=HTML, message=HTML, detail=detail),
+        verdict(HTML, status="wrong", mistake=HTML, detail=detail, **parts),
+        verdict("twin", status="wrong", mistake=HTML, detail=detail, **parts),
     )
     page = pages.feedback_page(nasty, HTML, "03")
-    assert assert_harmless(page).text.count(HTML) == 9  # title, name, and seven fields
+    assert assert_harmless(page).text.count(HTML) == 8  # title, name, and six fields
     assert assert_harmless(pages.report_page(nasty)).text.count(HTML) > 5
     assert "49" not in page
 
 
 def test_a_student_s_page_has_nothing_of_another_s():
-    secret = verdict("bob", 1, "wrong", message="bobs message", detail={"code": "bobs code"})
+    secret = verdict("bob", 1, "wrong", cause="bobs message", detail={"code": "bobs code"})
     page = pages.feedback_page(grades(verdict("ann"), secret), "ann", "03")
     assert "bob" not in page
 
@@ -214,8 +218,8 @@ def test_the_reports_say_that_there_was_no_sandbox():
 
 
 def test_the_report_counts_the_commonest_mistakes():
-    rows = [verdict(f"s{k}", 1, "wrong", mistake="no-scale", message="A") for k in range(3)]
-    rows += [verdict("t", 1, "wrong", mistake="wrong-axis", message="B"), verdict("u", 1)]
+    rows = [verdict(f"s{k}", 1, "wrong", mistake="no-scale", cause="A") for k in range(3)]
+    rows += [verdict("t", 1, "wrong", mistake="wrong-axis", cause="B"), verdict("u", 1)]
     figures = next(f for f in review.exercise_figures(grades(*rows)) if f.number == "3.2")
     assert figures.mistakes == [("no-scale", 3, "A"), ("wrong-axis", 1, "B")]
     assert figures.counts == {"ok": 1, "wrong": 4}
@@ -250,7 +254,7 @@ def test_answers_that_are_the_same_up_to_names_are_grouped():
         (verdict("ann", status="killed"), "killed"),
         (verdict("ann", status="timeout"), "time limit"),
         (verdict("ann", status="forbidden"), "does not allow"),
-        (verdict("ann", detail={"human": ["odd"]}), "odd"),
+        (verdict("ann", human=("odd",)), "odd"),
         (verdict("ann", status="wrong", mistake="no-scale"), None),
         (verdict("ann"), None),
         (verdict("ann", status="missing", detail={}), None),
@@ -261,9 +265,9 @@ def test_what_needs_a_human(row, why):
     if why is None:
         assert found == []
     else:
-        (case,) = found
-        assert (case.student, case.exercise) == ("ann", "attention_entropy")
-        assert why in " ".join(case.reasons)
+        (concern,) = found
+        assert (concern.student, concern.exercise) == ("ann", "attention_entropy")
+        assert why in " ".join(map(spoken, concern.reasons))
 
 
 def test_a_broken_file_beside_a_graded_one_needs_a_human():
@@ -271,20 +275,23 @@ def test_a_broken_file_beside_a_graded_one_needs_a_human():
     table.data["files"].append(
         {"path": "ann/b.ipynb", "student": "ann", "fate": "corrupt", "reason": "empty"}
     )
-    (case,) = review.concerns(table)
-    assert (case.student, case.reasons) == ("ann", ("ann/b.ipynb: corrupt, empty",))
+    (concern,) = review.concerns(table)
+    assert (concern.student, *map(spoken, concern.reasons)) == (
+        "ann",
+        "ann/b.ipynb: corrupt, empty",
+    )
 
 
 def test_code_is_shown_as_code_and_nothing_else_becomes_markup():
-    row = verdict("ann", status="wrong", message="`a <b>` is <i>wrong</i>", mistake="m")
+    row = verdict("ann", status="wrong", cause="`a <b>` is <i>wrong</i>", mistake="m")
     page = pages.feedback_page(grades(row), "ann", "03")
     assert "<code>a &lt;b&gt;</code> is &lt;i&gt;" in page
 
 
 def test_a_chapter_that_hardly_anybody_handed_in_is_asked_about():
     rows = [verdict(f"s{k:02d}", status="missing", detail={}) for k in range(19)]
-    (case,) = review.concerns(grades(*rows, verdict("zoe")))
-    assert "only 1 of 20 handed this chapter in" in case.reasons[0]
+    (concern,) = review.concerns(grades(*rows, verdict("zoe")))
+    assert "only 1 of 20 handed this chapter in" in spoken(concern.reasons[0])
 
 
 def test_reports_of_students_who_are_gone_go_too(tmp_path):
@@ -321,43 +328,74 @@ def test_texts_are_cleaned_of_what_cannot_be_written_or_misleads():
 
 def test_what_an_executor_hands_over_can_always_be_written(tmp_path):
     detail = {"code": "\ud800", "output": "\x1b[31m\x00" * 9, 3: ("a", float("nan"))}
-    write_reports(grades(verdict("ann", status="wrong", message="\ud800", detail=detail)), tmp_path)
+    write_reports(grades(verdict("ann", status="wrong", cause="\ud800", detail=detail)), tmp_path)
     assert "\x1b" not in (tmp_path / "feedback" / "ann" / "03.html").read_text()
 
 
+LOOKED_UP = Example(
+    (("query", Code("[[1, 0]]")), ("word", Code("'a: b'")), ("n", Code("3"))),
+    Problem("`output` is wrong"),
+    (("output", Code("[[0.73]]")),),
+    (("output", Code("[[0.66]]")),),
+)
+ENDLESS = Problem("it did not end: is there a loop?", asks=True)
+COUNTED = Problem(say("it is {got}, expected {want}", got=Drawn("0.73"), want=Drawn("0.66")))
+
+
 @pytest.mark.parametrize(
-    ("message", "expected"),
+    ("cause", "example", "expected"),
     [
-        ("Right on all 15 probes.", "Right on all 15 probes."),
+        ("Right on all 15 probes.", None, "Right on all 15 probes."),
         (
-            "There is none.\nWith query = [[1, 0]], word = 'a: b', n = 3: `output` is wrong.\n"
-            "Yours: output = [[0.73]]\nExpected: output = [[0.66]]",
+            "There is none.",
+            LOOKED_UP,
             "There is none.\nOn inputs drawn for grading: `output` is wrong.",
         ),
-        ("With ids = [1, 2]", "Wrong on some inputs."),
         (
-            "With x = (2, 3): it did not end: is there a loop?",
+            "With 0.73 in it, a hint stays.\nYours: a hint too.",
+            None,
+            "With 0.73 in it, a hint stays.\nYours: a hint too.",
+        ),
+        (
+            "",
+            Example((("x", Code("[[1, 0]]")),), ENDLESS),
             "On inputs drawn for grading: it did not end: is there a loop?",
         ),
+        ("", Example((), COUNTED), "it is …, expected …."),
     ],
 )
-def test_a_student_is_not_told_the_hidden_inputs(message, expected):
-    row = verdict("ann", status="wrong", message=message, detail={"output": "hidden 0.123"})
+def test_a_student_is_not_told_the_hidden_inputs(cause, example, expected):
+    row = judged(cause, example, detail={"output": "hidden 0.123"})
     table = grades(row)
     page = Tags(pages.feedback_page(table, "ann", "03")).text
     (test,) = json.loads(results_json(table, "ann"))["tests"]
     assert expected.replace("`", "") in page
     assert test["output"] == f"wrong. {expected}"
+    told = page.replace(str(cause), "")
     for hidden in ("[[1, 0]]", "0.73", "0.66", "0.123", "a: b"):
-        assert hidden not in page
+        assert hidden not in told
 
 
-@pytest.mark.parametrize("exercise", [task.name for task in TASKS])
+def test_the_instructor_is_told_the_example_in_full():
+    table = csvs.grades_csv(grades(judged("There is none.", LOOKED_UP)))
+    for shown in ("query = [[1, 0]]", "Yours: output = [[0.73]]", "Expected: output = [[0.66]]"):
+        assert shown in table
+
+
+@pytest.mark.parametrize("exercise", [exercise.name for exercise in EXERCISES])
 def test_no_message_of_a_known_mistake_tells_inputs_either(exercise):
     entry = get(exercise)
     versions = [v for mistake in entry.mistakes[::5] for v in entry.versions(mistake)[:1]]
     assert versions
     for version in versions:
         report = examine(version, entry, seed=5)
-        text = told(verdict("ann", status="wrong", message=report.message))
+        text = judged(report.cause, report.example).feedback
         assert not re.search(r"= \[|Yours|Expected: ", text), text
+
+
+def judged(cause, example: Example | None, **fields) -> Verdict:
+    """The row of a wrong answer, as the session makes it of an assessment."""
+    found = Assessment("wrong", cause, example=example)
+    lines = tuple(example.lines()) if example else ()
+    parts = {"cause": cause, "problem": found.problem, "example": lines}
+    return verdict("ann", status="wrong", **parts, **fields)

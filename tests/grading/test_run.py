@@ -3,19 +3,22 @@
 import errno
 import json
 import os
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from attn_course.grading import state
 from attn_course.grading.intake.collect import collect
-from attn_course.grading.intake.plan import make_plan
+from attn_course.grading.intake.plan import make_plan, recognise_all
 from attn_course.grading.reports import write
 from attn_course.grading.run import Request, Result, grade
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.state import FILE, State, StorageError
 from attn_course.grading.verdict import Verdict
+from attn_course.sentences import spoken
 from grading.notebooks import ATTENTION, course, encoded, set_answer, solved, stub
 
 WRONG = f"# Exercise 3.2: {ATTENTION}\ndef {ATTENTION}(q, k, v, mask=None):\n    return 'wrong'"
@@ -155,7 +158,7 @@ def test_a_fault_of_the_grader_costs_one_submission_and_is_tried_again(run, subm
     assert (result.graded, result.failed) == (1, 1)
     ann = [v for v in result.grades.verdicts if v.student == "ann"]
     assert {(v.status, v.points) for v in ann} == {("error", 0.0)}
-    assert "out of order" in ann[0].detail["human"][0]
+    assert "out of order" in spoken(ann[0].human[0])
     again = run()
     assert run.ran == ["ann"]
     assert again.failed == 0
@@ -178,7 +181,7 @@ def test_what_an_executor_says_is_held_to_the_submission(run):
     hand_in(run.job["submissions"] / "ann" / "a.ipynb", set_answer(nb, "softmax_jacobian", stubbed))
     grades = grade(Request(**run.job), executor, course=course()).grades
     rows = {v.exercise: v for v in grades.by_submission["ann", "03"]}
-    assert list(rows) == [task.name for task in course()["03"].tasks]
+    assert list(rows) == [task.name for task in course()["03"].exercises]
     assert rows["softmax_jacobian"].status == "missing"
     assert rows["softmax_jacobian"].points == 0
     assert rows[ATTENTION].status == "error"
@@ -225,11 +228,28 @@ def test_a_damaged_state_is_said_to_be_one(run):
         run()
 
 
-def test_a_state_of_another_version_is_refused(run, monkeypatch):
+def set_version(out: Path, version: int) -> None:
+    with closing(sqlite3.connect(out / FILE)) as database:
+        database.execute(f"pragma user_version = {version}")
+
+
+def test_a_state_of_another_version_is_refused(run):
     run()
-    monkeypatch.setattr(state, "_VERSION", 2)
-    with pytest.raises(StorageError, match="another version"):
+    set_version(run.job["out"], 3)
+    with pytest.raises(ValueError, match="another version"):
         run()
+
+
+def test_a_folder_of_the_version_before_keeps_its_seed_and_is_graded_again(run):
+    seed = run().grades.data["seed"]
+    out = run.job["out"]
+    set_version(out, 1)
+    with closing(sqlite3.connect(out / FILE)) as database, database:
+        database.execute('update results set verdicts = \'[{"message": "of old"}]\'')
+    again = run()
+    assert run.ran == ["ann", "bob"]
+    assert again.grades.data["seed"] == seed
+    assert run().known == 2
 
 
 def test_results_of_a_student_are_kept_all_or_none(tmp_path):
@@ -268,7 +288,9 @@ def test_a_report_that_cannot_be_written_leaves_the_former_one(run, submissions,
 
 
 def plan_of(folder: Path, *only: str):
-    return make_plan(collect(folder), course(), only)
+    collected = collect(folder)
+    recognised = recognise_all(collected.found, course())
+    return make_plan(collected, recognised, course(), only)
 
 
 def fates(folder: Path, *only: str) -> dict[str, str]:
@@ -293,7 +315,7 @@ def test_every_file_has_one_fate(tmp_path):
         "bob/photo.jpg": "ignored",
         "bob/cut.ipynb": "corrupt",
     }
-    assert plan.account() == (
+    assert spoken(plan.account()) == (
         "7 files went in: 1 graded, 1 superseded, 1 left out, 1 unmatched, 1 corrupt, 2 ignored"
     )
 
@@ -311,7 +333,7 @@ def test_the_account_has_every_file_of_a_random_class(tmp_path):
     plan = plan_of(tmp_path)
     on_disk = {str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()}
     assert sorted(file.path for file in plan.files) == sorted(on_disk)
-    keys = {(task.student, task.chapter) for task in plan.tasks}
+    keys = {(task.student, task.chapter) for task in plan.submissions}
     students = {path.split("/")[0] for path in on_disk}
     assert keys == {(s, c) for s in students for c in ("02", "03")}
     graded = [file for file in plan.files if file.fate == "graded"]
@@ -323,16 +345,16 @@ def test_a_broken_file_makes_its_student_s_chapters_corrupt_not_missing(tmp_path
     (tmp_path / "bob").mkdir()
     (tmp_path / "bob" / "x.ipynb").write_bytes(b"")
     plan = plan_of(tmp_path)
-    bob = next(task for task in plan.tasks if task.student == "bob")
-    assert {problem.status for problem in bob.problems.values()} == {"corrupt"}
-    assert "bob/x.ipynb: empty" in bob.problems[ATTENTION].message
+    bob = next(task for task in plan.submissions if task.student == "bob")
+    assert {problem.status for problem in bob.settled.values()} == {"corrupt"}
+    assert "bob/x.ipynb: empty" in spoken(bob.settled[ATTENTION].cause)
 
 
 def test_a_broken_file_beside_a_good_one_is_told(tmp_path):
     hand_in(tmp_path / "ann" / "03.ipynb", solved("03"))
     (tmp_path / "ann" / "04.ipynb").write_bytes(b"")
-    (task,) = plan_of(tmp_path).tasks
-    assert "ann/04.ipynb: corrupt, empty" in task.notes
+    (task,) = plan_of(tmp_path).submissions
+    assert "ann/04.ipynb: corrupt, empty" in map(spoken, task.notes)
 
 
 def test_a_class_without_any_chapter_still_gets_rows(tmp_path):

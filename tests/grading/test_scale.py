@@ -79,7 +79,7 @@ def rows(out: Path) -> list[dict[str, str]]:
 
 
 def test_three_hundred_submissions_all_get_what_they_are_worth(here):
-    exercises = sum(len(course()[chapter].tasks) for chapter in CHAPTERS)
+    exercises = sum(len(course()[chapter].exercises) for chapter in CHAPTERS)
     made = rows(here)
     assert len(made) == STUDENTS * exercises
     for row in made:

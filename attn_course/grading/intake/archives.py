@@ -10,8 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from attn_course.sentences import Sentence, Spoken, say, spoken
+
 LARGEST_FILE = 100 * 2**20
 """Bytes of one notebook; one with more is refused."""
+
+
+TOO_MANY = "an archive with {entries} files; at most {left} more are read"
+TOO_LARGE = "too large: {size:,} bytes or more, at most {most:,} are read"
+GROWS = "an archive bomb: {packed:,} bytes grow to {size:,}"
 
 
 @dataclass
@@ -29,9 +36,9 @@ class Allowance:
     def take(self, size: int, entries: int) -> None:
         """Count what one of them holds. Raises Refused if that is more than is left."""
         if entries > self.entries:
-            raise Refused(f"an archive with {entries} files; at most {self.entries} more are read")
+            raise Refused(say(TOO_MANY, entries=entries, left=self.entries))
         if size > self.size:
-            raise Refused(f"an archive bomb: it unpacks to {size:,} bytes")
+            raise Refused(say("an archive bomb: it unpacks to {size:,} bytes", size=size))
         self.size -= size
         self.entries -= entries
 
@@ -52,7 +59,15 @@ _BROKEN = (
 
 
 class Refused(Exception):
-    """A file that is not read, with the reason as a sentence."""
+    """A file that is not read, with the reason as a sentence without a full stop."""
+
+    def __init__(self, reason: Spoken) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        """The reason in the reader's language."""
+        return spoken(self.reason)
 
 
 @dataclass(frozen=True)
@@ -62,7 +77,7 @@ class Member:
     index: int
     path: PurePosixPath
     when: str
-    refused: str | None
+    refused: Spoken | None
 
 
 def members(archive: bytes | str, limits: Allowance | None = None) -> Iterator[Member]:
@@ -90,25 +105,27 @@ def read_member(archive: bytes | str, index: int) -> bytes:
         with _opened(archive) as opened, opened.open(opened.infolist()[index]) as file:
             content = file.read(LARGEST_FILE + 1)
     except (IndexError, *_BROKEN) as error:
-        raise Refused(f"cannot be unpacked ({error or type(error).__name__})") from None
+        why = str(error) or type(error).__name__
+        raise Refused(say("cannot be unpacked ({why})", why=why)) from None
     if len(content) > LARGEST_FILE:
         raise Refused(too_large(len(content)))
     return content
 
 
-def too_large(size: int) -> str:
+def too_large(size: int) -> Sentence:
     """The sentence on a file of more than LARGEST_FILE bytes."""
-    return f"too large: {size:,} bytes or more, at most {LARGEST_FILE:,} are read"
+    return say(TOO_LARGE, size=size, most=LARGEST_FILE)
 
 
 def _opened(archive: bytes | str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(archive) if isinstance(archive, bytes) else archive)
     except _BROKEN as error:
-        raise Refused(f"no readable zip archive ({error or type(error).__name__})") from None
+        why = str(error) or type(error).__name__
+        raise Refused(say("no readable zip archive ({why})", why=why)) from None
 
 
-def _reason(entry: zipfile.ZipInfo, path: PurePosixPath) -> str | None:
+def _reason(entry: zipfile.ZipInfo, path: PurePosixPath) -> Spoken | None:
     """Why an entry is not read, None if it is."""
     drive = len(entry.filename) > 1 and entry.filename[1] == ":"
     if path.is_absolute() or ".." in path.parts or drive:
@@ -119,6 +136,6 @@ def _reason(entry: zipfile.ZipInfo, path: PurePosixPath) -> str | None:
         return "encrypted"
     if entry.file_size > LARGEST_FILE:
         if entry.file_size > BOMB * entry.compress_size:
-            return f"an archive bomb: {entry.compress_size:,} bytes grow to {entry.file_size:,}"
+            return say(GROWS, packed=entry.compress_size, size=entry.file_size)
         return too_large(entry.file_size)
     return None

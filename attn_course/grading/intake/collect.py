@@ -17,6 +17,7 @@ from attn_course.grading.intake.archives import Refused
 from attn_course.grading.intake.names import Sender
 from attn_course.grading.intake.walking import Entry, walk
 from attn_course.grading.text import one_line
+from attn_course.sentences import Spoken, say
 
 _DISGUISES = ("", "json", "txt")  # what browsers and mail programs make of `.ipynb`
 _ARCHIVES = ("zip", "rar", "7z", "tar", "gz", "tgz", "bz2", "xz")
@@ -57,7 +58,7 @@ class Ignored:
     """A file that is no submission, and why."""
 
     path: str
-    reason: str
+    reason: Spoken
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def collect(submissions: Path, leave_out: Path | None = None) -> Collected:
         ValueError: if there is nothing at that path.
     """
     if not submissions.exists():
-        raise ValueError(f"there is no folder, zip archive or notebook at {submissions}")
+        words = "there is no folder, zip archive or notebook at {path}"
+        raise ValueError(say(words, path=submissions))
     entries = list(walk(submissions, leave_out))
     entries, ignored = _without_system_files(entries)
     entries, outside = _rooted(entries)

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from attn_course.grading.intake.archives import Refused
+from attn_course.sentences import Spoken, say
+
+TOO_MUCH_CODE = "too much code: {cells} cells, {characters:,} characters"
 
 _MOST_PARTS = 8_000_000
 _MOST_CELLS = 1_000
@@ -23,7 +26,7 @@ class Notebook:
 
     code: tuple[str, ...]
     other: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Spoken, ...]
 
 
 def read_notebook(content: bytes) -> Notebook:
@@ -41,11 +44,11 @@ def read_notebook(content: bytes) -> Notebook:
     code = [source for kind, source in cells if kind == "code"]
     other = [source for kind, source in cells if kind != "code"]
     if len(cells) > _MOST_CELLS or sum(map(len, code)) > _MOST_CODE:
-        raise Refused(f"too much code: {len(cells)} cells, {sum(map(len, code)):,} characters")
+        raise Refused(say(TOO_MUCH_CODE, cells=len(cells), characters=sum(map(len, code))))
     return Notebook(tuple(code), tuple(other), tuple(notes + more))
 
 
-def _decode(content: bytes) -> tuple[str, list[str]]:
+def _decode(content: bytes) -> tuple[str, list[Spoken]]:
     """The text, by its byte-order mark or what JSON must begin with, else as Windows had it."""
     encoding = json.detect_encoding(content)
     try:
@@ -55,13 +58,13 @@ def _decode(content: bytes) -> tuple[str, list[str]]:
         return content.decode("latin-1"), ["the file is not in UTF-8; read as Latin-1"]
     if encoding in ("utf-8", "utf-8-sig"):
         return text, []
-    return text, [f"the file is in {encoding.upper()}, not in UTF-8"]
+    return text, [say("the file is in {encoding}, not in UTF-8", encoding=encoding.upper())]
 
 
 def _load(text: str, size: int) -> dict[str, Any]:
     # a few bytes of JSON become a hundred in memory
     if text.count(",") + text.count("[") + text.count("{") > _MOST_PARTS:
-        raise Refused(f"too large: {size:,} bytes of many small parts")
+        raise Refused(say("too large: {size:,} bytes of many small parts", size=size))
     try:
         notebook = json.loads(text.removeprefix("\ufeff"))
     except RecursionError:
@@ -73,19 +76,19 @@ def _load(text: str, size: int) -> dict[str, Any]:
     return notebook
 
 
-def _why_no_json(text: str, error: ValueError) -> str:
+def _why_no_json(text: str, error: ValueError) -> Spoken:
     if not text.lstrip("\ufeff \t\r\n").startswith("{"):
         return "not a notebook (no JSON)"
     position = getattr(error, "pos", 0)
     unterminated = "Unterminated string" in str(error)
     if unterminated or position >= len(text.rstrip()):
-        return f"truncated after {len(text):,} characters"
-    return f"not a notebook (broken JSON at character {position:,})"
+        return say("truncated after {n:,} characters", n=len(text))
+    return say("not a notebook (broken JSON at character {n:,})", n=position)
 
 
-def _cells(notebook: dict[str, Any]) -> tuple[list[tuple[str, str]], list[str]]:
+def _cells(notebook: dict[str, Any]) -> tuple[list[tuple[str, str]], list[Spoken]]:
     """Kind and source of every cell, with a note on whatever is not as it should be."""
-    notes = []
+    notes: list[Spoken] = []
     raw = notebook.get("cells")
     if not isinstance(raw, list):
         worksheets = notebook.get("worksheets")
@@ -100,7 +103,8 @@ def _cells(notebook: dict[str, Any]) -> tuple[list[tuple[str, str]], list[str]]:
         ]
     cells = [read for cell in raw if (read := _cell(cell)) is not None]
     if len(cells) < len(raw):
-        notes.append(f"{len(raw) - len(cells)} of {len(raw)} cells cannot be read")
+        words = "{lost} of {all} cells cannot be read"
+        notes.append(say(words, lost=len(raw) - len(cells), all=len(raw)))
     return cells, notes
 
 

@@ -7,15 +7,19 @@ from collections.abc import Sequence
 
 from attn_course.grading.intake.answers import Answers, Piece, find_answers
 from attn_course.grading.intake.notebook import Notebook
-from attn_course.grading.intake.scaffold import Scaffold, Task
-from attn_course.grading.rebuilt import Problem, Rebuilt, RebuiltCell
+from attn_course.grading.intake.scaffold import HandedOut, Scaffold
+from attn_course.grading.rebuilt import Rebuilt, RebuiltCell, Settled
 from attn_course.grading.student_code import defined_names, defines, marks, needed_names, parse
+from attn_course.sentences import Spoken, say
+
+DEFINES_NOTHING = "The cell of this exercise does not define `{name}`: nothing."
+DEFINES_OTHERS = "The cell of this exercise does not define `{name}`: it defines {others}."
 
 _ALWAYS_THERE = frozenset(dir(builtins)) | {"display", "get_ipython"}
 
 
 def rebuild(
-    student: str, notebook: Notebook, scaffold: Scaffold, notes: Sequence[str] = ()
+    student: str, notebook: Notebook, scaffold: Scaffold, notes: Sequence[Spoken] = ()
 ) -> Rebuilt:
     """What is run for one student's one chapter: pure data, nothing of the student's but code.
 
@@ -24,38 +28,42 @@ def rebuild(
     """
     answers = find_answers(notebook, scaffold)
     cells = _cells(answers, scaffold)
-    problems = {
-        task.name: problem
-        for task in scaffold.tasks
-        if (problem := _problem(task, answers, notebook)) is not None
+    settled = {
+        exercise.name: found
+        for exercise in scaffold.exercises
+        if (found := _settled(exercise, answers, notebook)) is not None
     }
     all_notes = (*notes, *notebook.notes, *answers.notes, *_order_note(answers, scaffold))
-    return Rebuilt(student, scaffold.chapter, tuple(cells), all_notes, problems)
+    return Rebuilt(student, scaffold.chapter, tuple(cells), all_notes, settled)
 
 
-def nothing_handed_in(student: str, scaffold: Scaffold, problem: Problem) -> Rebuilt:
-    """A chapter without a readable file: every exercise has the same problem."""
-    cells = [_check(task) for task in scaffold.tasks]
-    problems = {task.name: problem for task in scaffold.tasks}
-    return Rebuilt(student, scaffold.chapter, tuple(cells), (), problems)
+def nothing_handed_in(student: str, scaffold: Scaffold, why: Settled) -> Rebuilt:
+    """A chapter without a readable file: all exercises are settled alike."""
+    cells = [_check(exercise) for exercise in scaffold.exercises]
+    settled = dict.fromkeys((exercise.name for exercise in scaffold.exercises), why)
+    return Rebuilt(student, scaffold.chapter, tuple(cells), (), settled)
 
 
 def _cells(answers: Answers, scaffold: Scaffold) -> list[RebuiltCell]:
     waiting = _helpers(answers)
     cells: list[RebuiltCell] = []
     bound = set(_ALWAYS_THERE)
-    for task in scaffold.tasks:
-        setup = [RebuiltCell("setup", source) for source in scaffold.setup[task.name]]
-        answer = _answer(task, answers)
+    for exercise in scaffold.exercises:
+        setup = [RebuiltCell("setup", source) for source in scaffold.setup[exercise.name]]
+        answer = _answer(exercise, answers)
         bound |= {name for cell in setup for name in defined_names(cell.source)}
-        helpers = waiting.pop(task.name, [])
+        helpers = waiting.pop(exercise.name, [])
         helpers = [*_pulled_up([*helpers, *([answer] if answer else [])], bound, waiting), *helpers]
         cells += [*setup, *(RebuiltCell("helper", helper.source) for helper in helpers)]
         for piece in (*helpers, *([answer] if answer else [])):
             bound |= defined_names(piece.source)
         if answer:
-            cells.append(RebuiltCell("answer", answer.source, task.name, task.number, task.points))
-        cells.append(_check(task))
+            cells.append(
+                RebuiltCell(
+                    "answer", answer.source, exercise.name, exercise.number, exercise.points
+                )
+            )
+        cells.append(_check(exercise))
     return cells
 
 
@@ -64,8 +72,8 @@ def _helpers(answers: Answers) -> dict[str, list[Piece]]:
     waiting: dict[str, list[Piece]] = {}
     pending: list[Piece] = []
     for piece in answers.pieces:
-        if piece.task:
-            waiting.setdefault(piece.task.name, []).extend(pending)
+        if piece.exercise:
+            waiting.setdefault(piece.exercise.name, []).extend(pending)
             pending = []
         else:
             pending.append(piece)
@@ -94,29 +102,33 @@ def _pulled_up(
     return [helper for helper in everything if helper in pulled]
 
 
-def _answer(task: Task, answers: Answers) -> Piece | None:
-    return next((piece for piece in answers.pieces if piece.task == task), None)
+def _answer(exercise: HandedOut, answers: Answers) -> Piece | None:
+    return next((piece for piece in answers.pieces if piece.exercise == exercise), None)
 
 
-def _check(task: Task) -> RebuiltCell:
-    return RebuiltCell("check", task.check, task.name, task.number, task.points, task.solution)
+def _check(exercise: HandedOut) -> RebuiltCell:
+    return RebuiltCell(
+        "check", exercise.check, exercise.name, exercise.number, exercise.points, exercise.solution
+    )
 
 
-def _problem(task: Task, answers: Answers, notebook: Notebook) -> Problem | None:
-    answer = _answer(task, answers)
+def _settled(exercise: HandedOut, answers: Answers, notebook: Notebook) -> Settled | None:
+    answer = _answer(exercise, answers)
     if answer is None:
-        if task.name in answers.left_as_handed_out:
-            return Problem("missing", "The cell is as it was handed out.")
-        if any(mark.number == task.number for text in notebook.other for mark in marks(text)):
-            return Problem("missing", "The cell of this exercise is no code cell any more.")
-        return Problem("missing", "There is no cell for this exercise.")
-    if parse(answer.source) is None or defines(answer.source, task.name):
+        if exercise.name in answers.left_as_handed_out:
+            return Settled("missing", "The cell is as it was handed out.")
+        if any(mark.number == exercise.number for text in notebook.other for mark in marks(text)):
+            return Settled("missing", "The cell of this exercise is no code cell any more.")
+        return Settled("missing", "There is no cell for this exercise.")
+    if parse(answer.source) is None or defines(answer.source, exercise.name):
         return None  # code that Python cannot read is for the kernel to report
     others = sorted(defined_names(answer.source))
-    what = f"it defines {', '.join(f'`{name}`' for name in others[:5])}" if others else "nothing"
-    return Problem("unmatched", f"The cell of this exercise does not define `{task.name}`: {what}.")
+    if not others:
+        return Settled("unmatched", say(DEFINES_NOTHING, name=exercise.name))
+    names = ", ".join(f"`{name}`" for name in others[:5])
+    return Settled("unmatched", say(DEFINES_OTHERS, name=exercise.name, others=names))
 
 
-def _order_note(answers: Answers, scaffold: Scaffold) -> list[str]:
-    order = [scaffold.tasks.index(piece.task) for piece in answers.pieces if piece.task]
+def _order_note(answers: Answers, scaffold: Scaffold) -> list[Spoken]:
+    order = [scaffold.exercises.index(piece.exercise) for piece in answers.pieces if piece.exercise]
     return [] if order == sorted(order) else ["the exercises are not in their order"]

@@ -10,6 +10,13 @@ from pathlib import Path
 
 from attn_course.course import CHAPTERS, project_root
 from attn_course.grading.student_code import defined_names, marks, needed_names, normal_form
+from attn_course.sentences import say
+
+NO_COURSE = (
+    "the course's folder `exercises/` is not here, and grading rebuilds submissions from it: run "
+    "this in a clone of the course, installed with `pip install -e .[lab]`"
+)
+NO_CHECK = "the answer cell of {name} needs its exercise line and a check cell"
 
 _TOOLS = frozenset({"check", "hint", "show_progress", "quiz", "predict"})
 # what shows something and is no part of an answer
@@ -17,7 +24,7 @@ _SHOWING = ("attn_course.experiments", "attn_course.plots", "attn_course.explore
 
 
 @dataclass(frozen=True)
-class Task:
+class HandedOut:
     """One exercise as it is handed out.
 
     Attributes:
@@ -45,30 +52,30 @@ class Scaffold:
 
     Attributes:
         chapter: two digits.
-        tasks: the exercises, in order.
+        exercises: in the course's order.
         setup: code that stands before the exercise of that name; imports and constants.
         given: normal forms of all code that was handed out, so that a student's own can be told.
     """
 
     chapter: str
-    tasks: tuple[Task, ...]
+    exercises: tuple[HandedOut, ...]
     setup: dict[str, tuple[str, ...]]
     given: frozenset[str]
 
     @cached_property
-    def by_name(self) -> dict[str, Task]:
+    def by_name(self) -> dict[str, HandedOut]:
         """The exercises by their bare names."""
-        return {task.name: task for task in self.tasks}
+        return {exercise.name: exercise for exercise in self.exercises}
 
     @cached_property
-    def by_number(self) -> dict[str, Task]:
+    def by_number(self) -> dict[str, HandedOut]:
         """The exercises by their numbers."""
-        return {task.number: task for task in self.tasks}
+        return {exercise.number: exercise for exercise in self.exercises}
 
     @property
     def points(self) -> float:
         """What the whole chapter is worth, without what is optional."""
-        return sum(task.points for task in self.tasks if not task.optional)
+        return sum(exercise.points for exercise in self.exercises if not exercise.optional)
 
 
 def scaffolds(root: Path | None = None) -> dict[str, Scaffold]:
@@ -81,16 +88,13 @@ def scaffolds(root: Path | None = None) -> dict[str, Scaffold]:
     """
     root = root or project_root()
     if root is None or not (root / "exercises").is_dir():
-        raise ValueError(
-            "the course's folder `exercises/` is not here, and grading rebuilds submissions from "
-            "it: run this in a clone of the course, installed with `pip install -e .[lab]`"
-        )
+        raise ValueError(say(NO_COURSE))
     found = {}
     for chapter in CHAPTERS:
-        exercises, solved = (_read(chapter.notebook(root, f)) for f in ("exercises", "solutions"))
-        if exercises is not None:
-            scaffold = read_scaffold(chapter.number, exercises, solved)
-            if scaffold.tasks:
+        handed, solved = (_read(chapter.notebook(root, f)) for f in ("exercises", "solutions"))
+        if handed is not None:
+            scaffold = read_scaffold(chapter.number, handed, solved)
+            if scaffold.exercises:
                 found[chapter.number] = scaffold
     return found
 
@@ -110,22 +114,22 @@ def read_scaffold(chapter: str, notebook: dict, solved: dict | None = None) -> S
     solutions = _solutions(solved)
     checks = {grade["grade_id"]: (cell, grade) for cell, grade in grades if grade.get("grade")}
     names = {grade["grade_id"] for _, grade in grades if grade.get("solution")}
-    tasks: list[Task] = []
+    exercises: list[HandedOut] = []
     setup: dict[str, tuple[str, ...]] = {}
     pending: list[str] = []
     dropped = {*names, *_TOOLS}
     for cell, grade in grades:
         source = "" if cell.get("id") == "install" else "".join(cell["source"])
         if grade.get("solution"):
-            task = _task(grade["grade_id"], source, checks)
-            tasks.append(replace(task, solution=solutions.get(task.name, "")))
-            setup[task.name], pending = tuple(pending), []
+            exercise = _handed_out(grade["grade_id"], source, checks)
+            exercises.append(replace(exercise, solution=solutions.get(exercise.name, "")))
+            setup[exercise.name], pending = tuple(pending), []
         elif (
             not grade and cell.get("id") != "install" and (kept := _without_shows(source, dropped))
         ):
             pending.append(kept)
     given = frozenset(normal_form("".join(cell["source"])) for cell in cells)
-    return Scaffold(chapter, tuple(tasks), setup, given)
+    return Scaffold(chapter, tuple(exercises), setup, given)
 
 
 def _solutions(notebook: dict | None) -> dict[str, str]:
@@ -137,16 +141,16 @@ def _solutions(notebook: dict | None) -> dict[str, str]:
     }
 
 
-def _task(name: str, stub: str, checks: dict) -> Task:
+def _handed_out(name: str, stub: str, checks: dict) -> HandedOut:
     # late: it needs torch, which takes seconds to import
     from attn_course.checks import get
 
     found = marks(stub)
     if not found or f"check-{name}" not in checks:
-        raise ValueError(f"the answer cell of {name!r} needs its exercise line and a check cell")
+        raise ValueError(say(NO_CHECK, name=repr(name)))
     cell, grade = checks[f"check-{name}"]
     points, check = float(grade["points"]), "".join(cell["source"])
-    return Task(name, found[0].number, points, stub, check, get(name).optional)
+    return HandedOut(name, found[0].number, points, stub, check, get(name).optional)
 
 
 def _without_shows(source: str, dropped: set[str]) -> str:

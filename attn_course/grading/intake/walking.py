@@ -12,10 +12,14 @@ from pathlib import Path
 
 from attn_course.grading.intake import archives
 from attn_course.grading.intake.archives import Allowance, Refused
+from attn_course.sentences import Spoken, say
 
 _DEEPEST_FOLDER = 25
 _DEEPEST_ARCHIVE = 3
 _UNREAD_ARCHIVES = (".rar", ".7z", ".tar", ".gz", ".tgz", ".bz2", ".xz")
+
+UNREADABLE = "cannot be read ({why})"
+FOLDER_UNREADABLE = "a folder that cannot be read ({why})"
 
 Source = str | Callable[[], bytes]
 """An archive: by its path, or by what gives its bytes."""
@@ -34,7 +38,7 @@ class Entry:
 
     parts: tuple[str, ...]
     when: str = ""
-    refused: str | None = None
+    refused: Spoken | None = None
     is_file: bool = True
     _content: Callable[[], bytes] | None = field(default=None, repr=False, compare=False)
 
@@ -72,7 +76,7 @@ def read_regular(path: Path) -> bytes:
                 raise Refused("not a regular file")
             content = file.read(archives.LARGEST_FILE + 1)
     except OSError as error:
-        raise Refused(f"cannot be read ({error.strerror or error})") from None
+        raise Refused(say(UNREADABLE, why=error.strerror or str(error))) from None
     if len(content) > archives.LARGEST_FILE:
         raise Refused(archives.too_large(os.path.getsize(path)))
     return content
@@ -80,12 +84,12 @@ def read_regular(path: Path) -> bytes:
 
 def _folder(folder: Path, parts: tuple[str, ...], leave_out: Path | None) -> Iterator[Entry]:
     if len(parts) > _DEEPEST_FOLDER:
-        yield Entry(parts, refused=f"more than {_DEEPEST_FOLDER} folders deep")
+        yield Entry(parts, refused=say("more than {most} folders deep", most=_DEEPEST_FOLDER))
         return
     try:
         children = sorted(os.scandir(folder), key=lambda child: child.name)
     except OSError as error:
-        yield Entry(parts, refused=f"a folder that cannot be read ({error.strerror})")
+        yield Entry(parts, refused=say(FOLDER_UNREADABLE, why=error.strerror or ""))
         return
     if not children and parts:
         yield Entry(parts, is_file=False)
@@ -102,7 +106,7 @@ def _file(path: Path, parts: tuple[str, ...]) -> Iterator[Entry]:
     try:
         status = path.lstat()
     except OSError as error:
-        yield Entry(parts, refused=f"cannot be read ({error.strerror})")
+        yield Entry(parts, refused=say(UNREADABLE, why=error.strerror or ""))
         return
     when = f"{datetime.fromtimestamp(status.st_mtime, tz=UTC):%Y-%m-%d %H:%M:%S.%f}"
     if stat.S_ISLNK(status.st_mode):
@@ -124,7 +128,7 @@ def _archive(
     try:
         inside = list(archives.members(_bytes(source), limits))
     except Refused as error:
-        yield Entry(parts or ("",), refused=str(error))
+        yield Entry(parts or ("",), refused=error.reason)
         return
     if not inside and parts:
         yield Entry(parts, refused="an empty archive")
@@ -150,7 +154,7 @@ def _bytes(source: Source) -> bytes | str:
 
 
 def _entry(
-    parts: tuple[str, ...], when: str, refused: str | None, content: Callable[[], bytes]
+    parts: tuple[str, ...], when: str, refused: Spoken | None, content: Callable[[], bytes]
 ) -> Entry:
     name = parts[-1].lower()
     if refused is None and name.endswith(_UNREAD_ARCHIVES):

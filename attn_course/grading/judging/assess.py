@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from time import monotonic
@@ -17,10 +17,13 @@ from typing import Any
 from attn_course.checks import get
 from attn_course.checks.exercise import Case, Exercise, call_stage
 from attn_course.checks.judging import judge
-from attn_course.checks.report import Report
+from attn_course.checks.report import Example, Report
 from attn_course.checks.runner import TIME_LIMIT, Outcome, copy_of, run
 from attn_course.grading.judging import forbidden
 from attn_course.grading.remote.peer import Peer
+from attn_course.sentences import Spoken, constant, joined, say
+
+ENDED = "The answer was ended: {why}."
 
 ASKED_AGAIN = 4
 """How often the plainest questions are asked again that can be answered by yes or no."""
@@ -34,19 +37,32 @@ class Assessment:
 
     Attributes:
         status: one of `verdict.STATUSES`.
+        cause: one cause, in words that its author can act on.
         points: what it earned.
+        example: the probe that shows it.
         stages: name of each stage, and whether it passed.
         line: of a forbidden call, where it is known.
     """
 
     status: str
-    points: float
-    mistake: str | None
-    message: str
+    cause: Spoken = ""
+    points: float = 0.0
+    mistake: str | None = None
+    example: Example | None = None
     stages: tuple[tuple[str, bool], ...] = ()
-    remarks: tuple[str, ...] = ()
+    observations: tuple[Spoken, ...] = ()
     line: str = ""
-    human: tuple[str, ...] = field(default=())
+
+    @property
+    def problem(self) -> Spoken:
+        """What is wrong on the probe, without the inputs, which grading has drawn."""
+        if self.example is None:
+            return ""
+        words = "On inputs drawn for grading: {problem}{ending}"
+        if not self.example.inputs:
+            words = "{problem}{ending}"
+        problem = self.example.problem
+        return say(words, problem=constant(problem.told), ending="" if problem.asks else ".")
 
 
 def seed_for(run_seed: int, exercise: str, code: str) -> int:
@@ -103,16 +119,25 @@ def assess(
     report, outcomes = examine_remotely(exercise, peer, seed, seconds)
     last = outcomes[-1].failure
     if last and last.kind == "KernelGone":
-        return Assessment("killed", 0.0, None, f"The answer was ended: {last.text}.", report.stages)
+        return Assessment("killed", say(ENDED, why=last.text), stages=report.stages)
     ready_made = forbidden.called(exercise, peer.used)
     if ready_made:
-        message = forbidden.message(exercise, ready_made)
-        return Assessment("forbidden", 0.0, None, message, report.stages)
+        cause = forbidden.told(exercise, ready_made)
+        return Assessment("forbidden", cause, stages=report.stages)
     points = credit(report, max_points)
     status = _status(report, outcomes)
     if points and not report.passed and is_guessing(exercise, peer, seed, outcomes, seconds):
-        return Assessment(status, 0.0, None, f"{GUESSING}\n{report.message}", report.stages)
-    return Assessment(status, points, report.mistake, report.message, report.stages, report.remarks)
+        cause = joined((GUESSING, report.cause), "\n")
+        return Assessment(status, cause, example=report.example, stages=report.stages)
+    return Assessment(
+        status,
+        report.cause,
+        points,
+        report.mistake,
+        report.example,
+        report.stages,
+        report.observations,
+    )
 
 
 def is_guessing(

@@ -13,15 +13,20 @@ from pathlib import Path
 import nbformat
 from nbformat.v4 import new_code_cell, new_notebook
 
-from attn_course.grading.judging.job import NO_SANDBOX, Job, without_kernel
-from attn_course.grading.rebuilt import Rebuilt, RebuiltCell
+from attn_course.grading.judging.complete import unjudged
+from attn_course.grading.judging.job import NO_SANDBOX, Job
+from attn_course.grading.rebuilt import Rebuilt, RebuiltCell, Settled
 from attn_course.grading.sandbox import available
 from attn_course.grading.sandbox.edition import edition
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.verdict import Verdict
+from attn_course.sentences import Code
 
 GRACE_SECONDS = 120.0
 """How long a notebook's process may take beyond the notebook's own time, to start and to judge."""
+
+
+CUT_SHORT = Settled("killed", "The notebook could not be run to its end.")
 
 
 class GraderError(RuntimeError):
@@ -50,9 +55,8 @@ def execute(rebuilt: Rebuilt, settings: RunSettings) -> list[Verdict]:
         GraderError: if the grader's own process raised an error. Neither is for what a student
             did: one who has used up the time or the memory is told so in the verdicts.
     """
-    names = [cell.exercise or "" for cell in rebuilt.checks]
-    if set(names) <= set(rebuilt.problems):
-        return without_kernel(rebuilt, "missing", "")
+    if not rebuilt.has_to_run:
+        return unjudged(rebuilt, CUT_SHORT)
     code = [cell.source for cell in rebuilt.cells if cell.kind == "setup"]
     with tempfile.TemporaryDirectory(prefix="grading-") as folder:
         place = Path(folder)
@@ -65,9 +69,9 @@ def execute(rebuilt: Rebuilt, settings: RunSettings) -> list[Verdict]:
         if code and code > 0:  # below 0: a signal has ended it
             raise GraderError(log)
         made = {verdict.exercise: verdict for verdict in _read(job.results)}
-        if len(made) < len(names) and not made:
+        if not made:
             available.probe(settings.sandbox)
-    rest = without_kernel(rebuilt, "killed", "The notebook could not be run to its end.", log)
+    rest = unjudged(rebuilt, CUT_SHORT, [Code(log)] if log else [])
     return [made.get(verdict.exercise, verdict) for verdict in rest]
 
 
@@ -106,4 +110,4 @@ def _run(place: Path, settings: RunSettings) -> int | None:
 
 def _read(results: Path) -> list[Verdict]:
     lines = results.read_text(encoding="utf-8").splitlines()
-    return [Verdict(**json.loads(line)) for line in lines if line.endswith("}")]
+    return [Verdict.from_data(json.loads(line)) for line in lines if line.endswith("}")]

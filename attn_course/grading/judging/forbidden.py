@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from attn_course.checks import exercises, get
 from attn_course.checks.exercise import Exercise
 from attn_course.grading.student_code import parse
+from attn_course.sentences import Sentence, constant, say
 
 _HIDING = {"eval", "exec", "compile", "__import__", "importlib", "ctypes", "globals", "vars", "gc"}
 _HIDING |= {"inspect", "_getframe", "settrace", "setprofile", "ast_transformers", "meta_path"}
@@ -23,6 +24,10 @@ _UNSEEN = {"threading", "_thread", "concurrent", "multiprocessing", "subprocess"
 _UNSEEN |= {"to_thread", "run_in_executor", "fork", "forkpty", "popen", "posix_spawn"}
 _UNSEEN |= {"posix_spawnp", "jit", "_C", "overrides", "attn_course_inside"}
 """Modules and functions that call things where nobody notes what is called."""
+
+
+USES = "It uses {used}, and the exercise says: may use {allowed}."
+USES_AT = "It uses {used} at `{line}`, and the exercise says: may use {allowed}."
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,12 @@ def suspicious(source: str) -> list[str]:
     return sorted(found)
 
 
-def message(exercise: Exercise, names: Iterable[str], line: str = "") -> str:
+def told(exercise: Exercise, names: Iterable[str], line: str = "") -> Sentence:
     """What to tell the author."""
-    where = f" at `{line}`" if line else ""
-    used = ", ".join(f"`{name}`" for name in names)
-    return f"It uses {used}{where}, and the exercise says: may use {exercise.may_use}."
+    used, allowed = ", ".join(f"`{name}`" for name in names), constant(exercise.may_use)
+    if line:
+        return say(USES_AT, used=used, line=line, allowed=allowed)
+    return say(USES, used=used, allowed=allowed)
 
 
 def _asked(exercise: Exercise) -> set[str]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from attn_course.grading.rebuilt import Problem, Rebuilt, RebuiltCell
+from attn_course.grading.rebuilt import Rebuilt
 from attn_course.grading.settings import RunSettings
-from attn_course.grading.verdict import Verdict
 
 NO_SANDBOX = 70
 """Exit code of a process that could start no sandbox: nothing can be said of the answers."""
@@ -28,12 +26,8 @@ class Job:
     def read(cls, path: Path) -> Job:
         """The job that `write` wrote."""
         data = json.loads(path.read_text(encoding="utf-8"))
-        rebuilt = data["rebuilt"]
-        rebuilt["cells"] = tuple(RebuiltCell(**cell) for cell in rebuilt["cells"])
-        rebuilt["problems"] = {k: Problem(**p) for k, p in rebuilt["problems"].items()}
-        rebuilt["notes"] = tuple(rebuilt["notes"])
         return cls(
-            Rebuilt(**rebuilt),
+            Rebuilt.from_data(data["rebuilt"]),
             RunSettings(**data["settings"]),
             Path(data["edition"]),
             Path(data["results"]),
@@ -42,39 +36,9 @@ class Job:
     def write(self, path: Path) -> None:
         """Write it down."""
         data = {
-            "rebuilt": {**asdict(self.rebuilt), "problems": _plain(self.rebuilt.problems)},
+            "rebuilt": self.rebuilt.as_data(),
             "settings": asdict(self.settings),
             "edition": str(self.edition),
             "results": str(self.results),
         }
         path.write_text(json.dumps(data), encoding="utf-8")
-
-
-def _plain(problems: Any) -> dict[str, Any]:
-    return {name: asdict(problem) for name, problem in problems.items()}
-
-
-def without_kernel(rebuilt: Rebuilt, status: str, message: str, human: str = "") -> list[Verdict]:
-    """Verdicts on exercises that nothing can be run for."""
-    detail = {"human": [human]} if human else {}
-    made = [
-        Verdict(
-            rebuilt.student,
-            rebuilt.chapter,
-            cell.exercise or "",
-            0.0,
-            cell.points,
-            status,
-            None,
-            message,
-            dict(detail),
-        )
-        for cell in rebuilt.checks
-    ]
-    problems = rebuilt.problems
-    return [
-        replace(v, status=p.status, message=p.message, detail={})
-        if (p := problems.get(v.exercise))
-        else v
-        for v in made
-    ]

@@ -6,13 +6,12 @@ import contextlib
 import json
 import re
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from attn_course.checks import get
 from attn_course.grading.judging import assess, forbidden
-from attn_course.grading.judging.assess import Assessment
+from attn_course.grading.judging.assess import ENDED, Assessment
 from attn_course.grading.judging.job import Job
 from attn_course.grading.judging.releases import answers, source_of_reference, stand_in, wants
 from attn_course.grading.judging.so_far import Ran, SoFar
@@ -22,10 +21,25 @@ from attn_course.grading.sandbox.edition import INSIDE
 from attn_course.grading.sandbox.kernel import Kernel, KernelGone
 from attn_course.grading.sandbox.sandbox import Limits, Sandbox
 from attn_course.grading.student_code import imports
+from attn_course.grading.text import clean_data
 from attn_course.grading.verdict import Verdict
+from attn_course.sentences import Spoken, constant, say, spoken
+
+RAISED = "The cell raised {error}: {text}"
+NOT_RUN = "The cell could not be run: {why}"
+BROKEN_OFF = "The check was broken off: {why}"
+UNDEFINED = "The cell does not define `{name}`."
+NO_FUNCTION = "`{name}` should be a function or a class, it is an object of type {type}."
+HARDLY_NEEDED = "The code uses {names}, which an answer hardly needs"
+HARDLY_NEEDED_BESIDE = "A cell besides uses {names}, which hardly any needs"
+GIVEN = (
+    "`{name}` is the course's here, since yours is not right yet; this exercise is judged on its "
+    "own."
+)
 
 _SERVE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).serve({{name!r}}, watch={{watch}})"
 _RELEASE = f"__import__({INSIDE + '.inside'!r}, fromlist=['*']).release{{arguments!r}}"
+_EXCERPT = 470
 _STARTS = 3
 """How often a kernel is started again between two cells before the notebook is given up."""
 
@@ -46,7 +60,7 @@ class Session:
         self._began = 0.0
         setup = (cell.source for cell in self.rebuilt.cells if cell.kind == "setup")
         self._done = SoFar(given=frozenset().union(*map(imports, setup)))
-        self._finding: Assessment | None = None
+        self._assessment: Assessment | None = None
 
     # -- what nbval sees as its kernel --------------------------------------------------------
 
@@ -69,7 +83,7 @@ class Session:
     def await_reply(self, msg_id: str, timeout: float | None = None) -> None:
         """Wait until the cell has run; a check is judged meanwhile."""
         if self._is_serving:
-            self._finding = self._judge(msg_id)
+            self._assessment = self._judge(msg_id)
             timeout = 10.0
         self._running.await_reply(msg_id, timeout)
 
@@ -99,13 +113,13 @@ class Session:
 
     def begin(self, place: int) -> str:
         """The cell at this place is next; returns what is to be run for it."""
-        self._cell, self._finding = self.rebuilt.cells[place], None
+        self._cell, self._assessment = self.rebuilt.cells[place], None
         self._began = time.monotonic()
         source, name = self._cell.source, self._cell.exercise or ""
         if time.monotonic() > self.deadline:
             return "pass"
         if self._cell.kind == "answer":
-            if name in self.rebuilt.problems:
+            if name in self.rebuilt.settled:
                 return "pass"
             self._release_for(source, name)
         elif self._cell.kind == "helper":
@@ -113,7 +127,7 @@ class Session:
         elif self._cell.kind == "check":
             settled = self._settled(name)
             if settled is not None:
-                self._finding = settled
+                self._assessment = settled
                 return "pass"
             watch = bool(get(name).rules_out)
             return _SERVE.format(name=name, watch=watch)
@@ -124,11 +138,11 @@ class Session:
         kind, name = self._cell.kind, self._cell.exercise or ""
         ran = self._what_ran(error)
         if kind == "check":
-            finding = self._finding or Assessment(ran.status, 0.0, None, ran.message)
-            self._write_down(name, finding)
-            if finding.status != "ok" and self._kernel is not None and self._kernel.is_crowded():
+            assessment = self._assessment or Assessment(ran.status, ran.cause)
+            self._write_down(name, assessment)
+            if assessment.status != "ok" and self._kernel is not None and self._kernel.is_crowded():
                 self.close()  # what was left behind is not to disturb the next exercise
-            return None if finding.status == "ok" else f"{name}: {finding.message}"
+            return None if assessment.status == "ok" else f"{name}: {spoken(assessment.cause)}"
         if kind == "answer":
             self._done.ran[name] = ran
         if kind in ("helper", "answer"):
@@ -147,11 +161,11 @@ class Session:
 
     @property
     def _is_serving(self) -> bool:
-        return self._cell.kind == "check" and self._finding is None
+        return self._cell.kind == "check" and self._assessment is None
 
     @property
     def _cell_was_skipped(self) -> bool:
-        return self._cell.kind == "check" or self._cell.exercise in self.rebuilt.problems
+        return self._cell.kind == "check" or self._cell.exercise in self.rebuilt.settled
 
     def _what_ran(self, error: BaseException | None) -> Ran:
         kernel = self._kernel
@@ -160,17 +174,20 @@ class Session:
             ran.output = kernel.output
         gone = error if isinstance(error, KernelGone) else kernel.gone if kernel else None
         if gone is not None:
-            ran.status, ran.message = gone.status, f"The cell was ended: {gone}."
+            ran.status, ran.cause = (
+                gone.status,
+                say("The cell was ended: {why}.", why=constant(gone.reason)),
+            )
             self.close()
         elif kernel is not None and kernel.error is not None:
             name, text = (str(kernel.error.get(k, ""))[:500] for k in ("ename", "evalue"))
             # IPython calls a cell by a number that its author never sees
             text = re.sub(r"\(\d+\.py, line (\d+)\)", r"(line \1)", text)
-            ran.status, ran.message = "error", f"The cell raised {name}: {text}"
+            ran.status, ran.cause = "error", say(RAISED, error=name, text=text)
         elif error is not None:
-            ran.status, ran.message = "error", f"The cell could not be run: {error}"[:500]
+            ran.status, ran.cause = "error", say(NOT_RUN, why=str(error)[:_EXCERPT])
         if time.monotonic() > self.deadline and ran.status == "ok":
-            ran.status, ran.message = "timeout", "The time for the whole notebook was used up."
+            ran.status, ran.cause = "timeout", "The time for the whole notebook was used up."
         return ran
 
     def _start(self) -> None:
@@ -205,18 +222,18 @@ class Session:
 
     def _settled(self, name: str) -> Assessment | None:
         """What can be said of an exercise without calling the answer."""
-        problem = self.rebuilt.problems.get(name)
-        if problem is not None:
-            return Assessment(problem.status, 0.0, None, problem.message)
+        settled = self.rebuilt.settled.get(name)
+        if settled is not None:
+            return Assessment(settled.status, settled.cause)
         ran = self._done.ran.get(name)
         if ran is None:
-            return Assessment("missing", 0.0, None, "There is no answer to this exercise.")
+            return Assessment("missing", "There is no answer to this exercise.")
         if ran.status in ("timeout", "killed"):
-            return Assessment(ran.status, 0.0, None, ran.message)
+            return Assessment(ran.status, ran.cause)
         use = self._done.forbidden_use(name, ran.source)
         if use is not None:
-            message = forbidden.message(get(name), [use.name], use.line)
-            return Assessment("forbidden", 0.0, None, message, line=use.line)
+            cause = forbidden.told(get(name), [use.name], use.line)
+            return Assessment("forbidden", cause, line=use.line)
         return None
 
     def _judge(self, msg_id: str) -> Assessment:
@@ -234,67 +251,66 @@ class Session:
                 return self._not_there(name, str(found))
             peer = Peer(swap, "t", form=get(name).wire)
             seed = assess.seed_for(self.settings.seed, name, self.rebuilt.code)
-            finding = assess.assess(name, self._cell.points, peer, seed, self.settings.timeout)
-            if finding.status in ("timeout", "killed"):
-                kernel.end(finding.status, finding.message)
+            assessment = assess.assess(name, self._cell.points, peer, seed, self.settings.timeout)
+            if assessment.status in ("timeout", "killed"):
+                kernel.end(assessment.status, assessment.cause)
             else:
                 kernel.give_input("done")
         except KernelGone as gone:
-            return Assessment(gone.status, 0.0, None, f"The answer was ended: {gone}.")
+            return Assessment(gone.status, say(ENDED, why=constant(gone.reason)))
         except (ValueError, RecursionError) as error:
             kernel.end("error", "it broke off the check")
-            return Assessment("error", 0.0, None, f"The check was broken off: {error}"[:500])
-        return finding
+            return Assessment("error", say(BROKEN_OFF, why=str(error)[:_EXCERPT]))
+        return assessment
 
     def _not_there(self, name: str, found: str) -> Assessment:
         self._running.give_input("done")
         ran = self._done.ran[name]
         if ran.status == "error":
-            return Assessment("error", 0.0, None, ran.message)
+            return Assessment("error", ran.cause)
         if found == "undefined":
-            return Assessment("unmatched", 0.0, None, f"The cell does not define `{name}`.")
-        message = f"`{name}` should be a function or a class, it is an object of type {found[:60]}."
-        return Assessment("unmatched", 0.0, None, message)
+            return Assessment("unmatched", say(UNDEFINED, name=name))
+        return Assessment("unmatched", say(NO_FUNCTION, name=name, type=found[:60]))
 
-    def _write_down(self, name: str, finding: Assessment) -> None:
+    def _write_down(self, name: str, assessment: Assessment) -> None:
         ran = self._done.ran.get(name, Ran(""))
-        notes = self._done.notes.get(name, [])
-        human = [*finding.human, *self._hiding(name, ran.source)]
         seconds = ran.seconds + time.monotonic() - self._began
         detail: dict[str, Any] = {
             "code": ran.source,
-            "stages": [list(stage) for stage in finding.stages],
-            "output": _readable(ran.output),
+            "stages": [list(stage) for stage in assessment.stages],
+            "output": ran.output,
             "seconds": round(seconds, 3),
-            "notes": [*notes, *map(_readable, finding.remarks)],
-            "human": human,
         }
-        if finding.line:
-            detail["line"] = finding.line
+        if assessment.line:
+            detail["line"] = assessment.line
         made = Verdict(
             self.rebuilt.student,
             self.rebuilt.chapter,
             name,
-            min(finding.points, self._cell.points),
+            min(assessment.points, self._cell.points),
             self._cell.points,
-            finding.status,
-            finding.mistake,
-            _readable(finding.message),
+            assessment.status,
+            assessment.mistake,
+            assessment.cause,
+            assessment.problem,
+            tuple(assessment.example.lines()) if assessment.example else (),
+            (*self._done.notes.get(name, ()), *assessment.observations),
+            tuple(self._hiding(name, ran.source)),
             detail,
         )
         self._done.verdicts[name] = made
         with self.job.results.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(made)) + "\n")
+            file.write(json.dumps(clean_data(made.as_data())) + "\n")
 
-    def _hiding(self, name: str, source: str) -> list[str]:
+    def _hiding(self, name: str, source: str) -> list[Spoken]:
         """What a human is told of names that look built to hide something."""
         own = forbidden.suspicious(source)
-        told = [f"The code uses {', '.join(own)}, which an answer hardly needs."] if own else []
+        told: list[Spoken] = [say(HARDLY_NEEDED, names=", ".join(own))] if own else []
         if get(name).rules_out:
             cells = self._done.beside_answers()
             beside = sorted({found for cell in cells for found in forbidden.suspicious(cell)})
             if beside:
-                told.append(f"A cell besides uses {', '.join(beside)}, which hardly any needs.")
+                told.append(say(HARDLY_NEEDED_BESIDE, names=", ".join(beside)))
         return told
 
     # -- references that later exercises build on ---------------------------------------------
@@ -305,10 +321,8 @@ class Session:
         for earlier, made in list(self._done.verdicts.items()):
             if any(wants(text, earlier) for text in code) and self._may_be_given(earlier):
                 if made.status != "ok" and name:
-                    self._done.notes.setdefault(name, []).append(
-                        f"`{earlier}` is the course's here, since yours is not right yet; this "
-                        "exercise is judged on its own."
-                    )
+                    note = say(GIVEN, name=earlier)
+                    self._done.notes.setdefault(name, []).append(note)
                 with contextlib.suppress(Exception, KernelGone):
                     self.is_alive()
                     self._give(earlier)
@@ -324,9 +338,3 @@ class Session:
         if code not in self._done.replay:
             self._running.run(code, self.settings.timeout)
             self._done.replay.append(code)
-
-
-def _readable(text: str) -> str:
-    """Text that any file can hold: no halves of characters, no control characters."""
-    text = text.encode("utf-8", "replace").decode("utf-8")
-    return "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

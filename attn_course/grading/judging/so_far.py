@@ -14,6 +14,7 @@ from attn_course.grading.student_code import (
     without_imports,
 )
 from attn_course.grading.verdict import Verdict
+from attn_course.sentences import Spoken
 
 
 @dataclass
@@ -22,7 +23,7 @@ class Ran:
 
     source: str
     status: str = "ok"
-    message: str = ""
+    cause: Spoken = ""
     output: str = ""
     seconds: float = 0.0
 
@@ -44,7 +45,7 @@ class SoFar:
     ran: dict[str, Ran] = field(default_factory=dict)
     replay: list[str] = field(default_factory=list)
     helpers: list[str] = field(default_factory=list)
-    notes: dict[str, list[str]] = field(default_factory=dict)
+    notes: dict[str, list[Spoken]] = field(default_factory=dict)
     given: frozenset[tuple[str, str, str]] = frozenset()
 
     def forbidden_use(self, name: str, source: str) -> forbidden.Use | None:

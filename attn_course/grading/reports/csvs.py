@@ -12,6 +12,9 @@ from collections.abc import Iterable, Sequence
 
 from attn_course.course import find_chapter
 from attn_course.grading.reports.grades import Grades
+from attn_course.sentences import constant, joined, say, spoken
+
+COMMENT = "{exercise}: {status}, {points} of {most}"
 
 GRADES = (
     "student",
@@ -94,22 +97,28 @@ def moodle_csv(grades: Grades, chapter: str) -> str:
         if known["platform"] == "moodle":
             name = student.removesuffix(f" {known['platform_id']}")
             comments = [
-                f"{v.exercise}: {v.status}, {_number(v.points)} of {_number(v.max_points)}"
+                say(
+                    COMMENT,
+                    exercise=v.exercise,
+                    status=constant(v.status),
+                    points=_number(v.points),
+                    most=_number(v.max_points),
+                )
                 for v in grades.by_submission.get((student, chapter), ())
             ]
             points = _number(grades.points(student, chapter))
             worth = _number(grades.max_points(chapter))
             identifier = f"Participant {known['platform_id']}"
-            rows.append((identifier, name, points, worth, "-", "; ".join(comments)))
+            rows.append((identifier, name, points, worth, "-", spoken(joined(comments, "; "))))
     return _table(header, rows)
 
 
 def chapter_title(chapter: str) -> str:
     """`03 Scaled dot-product attention`; the bare number where the course has no such chapter."""
     try:
-        return f"{chapter} {find_chapter(chapter).title}"
+        return f"{chapter} {spoken(find_chapter(chapter).title)}"
     except ValueError:
-        return chapter or "no chapter"
+        return chapter or spoken("no chapter")
 
 
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import Any
 
 from attn_course import __version__
-from attn_course.grading.intake.plan import Plan
+from attn_course.grading.intake.plan import File, Plan
 from attn_course.grading.intake.scaffold import Scaffold
 from attn_course.grading.settings import RunSettings
 from attn_course.grading.text import clean_data
 from attn_course.grading.verdict import Verdict
+from attn_course.sentences import Spoken, as_data, from_data
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Grades:
     @cached_property
     def verdicts(self) -> list[Verdict]:
         """All rows: by student, chapter and the course's order of exercises."""
-        return [Verdict(**fields) for fields in self.data["verdicts"]]
+        return [Verdict.from_data(fields) for fields in self.data["verdicts"]]
 
     @cached_property
     def optional(self) -> frozenset[tuple[str, str]]:
@@ -69,9 +70,24 @@ class Grades:
             if e["chapter"] == chapter and not e["optional"]
         )
 
-    def notes(self, student: str, chapter: str) -> list[str]:
-        """What was tolerated in a submission."""
-        return self.data["notes"].get(student, {}).get(chapter, [])
+    @property
+    def account(self) -> Spoken:
+        """What became of all files, in one line without a full stop."""
+        return from_data(self.data["account"])
+
+    @cached_property
+    def files(self) -> list[File]:
+        """Every file that went in, and what became of it."""
+        return [File.from_data(fields) for fields in self.data["files"]]
+
+    @cached_property
+    def tolerated(self) -> dict[tuple[str, str], list[Spoken]]:
+        """What was odd in a submission that was graded all the same, by student and chapter."""
+        return {
+            (student, chapter): list(map(from_data, notes))
+            for student, chapters in self.data["notes"].items()
+            for chapter, notes in chapters.items()
+        }
 
 
 def make_grades(
@@ -80,16 +96,17 @@ def make_grades(
     scaffolds: Mapping[str, Scaffold],
     settings: RunSettings,
 ) -> Grades:
-    """The grades of a run; `verdicts` by student and chapter, for every task of the plan."""
-    rows = [v for task in plan.tasks for v in verdicts[task.student, task.chapter]]
+    """The grades of a run; `verdicts` by student and chapter, for every submission of the plan."""
+    rows = [v for rebuilt in plan.submissions for v in verdicts[rebuilt.student, rebuilt.chapter]]
     rows += [
-        Verdict(student, "", "", 0.0, 0.0, problem.status, None, problem.message)
-        for student, problem in plan.adrift.items()
+        Verdict(student, "", "", 0.0, 0.0, settled.status, cause=settled.cause)
+        for student, settled in plan.adrift.items()
     ]
-    notes: dict[str, dict[str, list[str]]] = {}
-    for task in plan.tasks:
-        if task.notes:
-            notes.setdefault(task.student, {})[task.chapter] = list(task.notes)
+    notes: dict[str, dict[str, list[Any]]] = {}
+    for rebuilt in plan.submissions:
+        if rebuilt.notes:
+            found = [as_data(note) for note in rebuilt.notes]
+            notes.setdefault(rebuilt.student, {})[rebuilt.chapter] = found
     data = {
         "course_version": __version__,
         "seed": settings.seed,
@@ -98,21 +115,21 @@ def make_grades(
         "exercises": [
             {
                 "chapter": chapter,
-                "exercise": task.name,
-                "number": task.number,
-                "max_points": task.points,
-                "optional": task.optional,
+                "exercise": exercise.name,
+                "number": exercise.number,
+                "max_points": exercise.points,
+                "optional": exercise.optional,
             }
             for chapter in plan.chapters
-            for task in scaffolds[chapter].tasks
+            for exercise in scaffolds[chapter].exercises
         ],
         "students": {
             student: {"platform": sender.platform, "platform_id": sender.platform_id}
             for student, sender in sorted(plan.senders.items())
         },
-        "files": [dataclasses.asdict(file) for file in plan.files],
-        "account": plan.account(),
+        "files": [file.as_data() for file in plan.files],
+        "account": as_data(plan.account()),
         "notes": notes,
-        "verdicts": [dataclasses.asdict(verdict) for verdict in rows],
+        "verdicts": [verdict.as_data() for verdict in rows],
     }
     return Grades(clean_data(data))

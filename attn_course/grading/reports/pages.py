@@ -13,10 +13,10 @@ from markupsafe import Markup, escape
 
 from attn_course.grading.reports import review
 from attn_course.grading.reports.csvs import chapter_title
-from attn_course.grading.reports.feedback import told
 from attn_course.grading.reports.grades import Grades
 from attn_course.grading.text import slug
 from attn_course.grading.verdict import STATUSES
+from attn_course.sentences import language_spoken, spoken
 
 _WORDS = {
     "ok": "right",
@@ -38,7 +38,7 @@ def feedback_path(student: str, chapter: str) -> str:
 
 
 def feedback_page(grades: Grades, student: str, chapter: str) -> str:
-    """A student's page for one chapter: own code, verdicts and hints, nothing of anybody else."""
+    """A student's page for one chapter: own code and verdicts, nothing of anybody else."""
     return _render(
         "feedback.html",
         student=student,
@@ -47,7 +47,7 @@ def feedback_page(grades: Grades, student: str, chapter: str) -> str:
         numbers=grades.numbers,
         optional=grades.optional,
         words=_WORDS,
-        notes=grades.notes(student, chapter),
+        notes=grades.tolerated.get((student, chapter), []),
         points=grades.points(student, chapter),
         max_points=grades.max_points(chapter) if chapter else 0.0,
         sandbox=grades.data["settings"]["sandbox"],
@@ -61,7 +61,7 @@ def report_page(grades: Grades) -> str:
         grades=grades,
         data=grades.data,
         statuses=STATUSES,
-        cases=_together(review.concerns(grades)),
+        concerns=_together(review.concerns(grades)),
         chapters=[review.chapter_figures(grades, chapter) for chapter in grades.chapters],
         exercises=review.exercise_figures(grades),
         shown_groups=_SHOWN_GROUPS,
@@ -70,17 +70,18 @@ def report_page(grades: Grades) -> str:
     )
 
 
-def _together(cases: Sequence[review.Concern]) -> list[tuple[review.Concern, list[str]]]:
-    """The cases with the same reasons in one submission as one, and their exercises."""
-    found: dict[tuple[Any, ...], tuple[review.Concern, list[str]]] = {}
-    for case in cases:
-        _, names = found.setdefault((case.student, case.chapter, case.reasons), (case, []))
-        names.append(case.exercise)
+def _together(concerns: Sequence[review.Concern]) -> list[tuple[review.Concern, list[str]]]:
+    """The concerns with the same reasons in one submission as one, and their exercises."""
+    found: dict[tuple[str, ...], tuple[review.Concern, list[str]]] = {}
+    for concern in concerns:
+        reasons = map(spoken, concern.reasons)
+        key = (concern.student, concern.chapter, *reasons)
+        found.setdefault(key, (concern, []))[1].append(concern.exercise)
     return list(found.values())
 
 
 def _render(template: str, **values: Any) -> str:
-    return _environment().get_template(template).render(**values)
+    return _environment().get_template(template).render(**values, language=language_spoken())
 
 
 @cache
@@ -93,11 +94,17 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["number"] = lambda value: f"{value:.2f}".rstrip("0").rstrip(".")
-    environment.filters["told"] = told
+    environment.filters["spoken"] = spoken
+    environment.globals["say"] = _said
     environment.filters["code"] = _with_code
     environment.filters["breakable"] = _breakable
     environment.filters["chapter"] = chapter_title
     return environment
+
+
+def _said(words: str, **fields: Any) -> Markup:
+    """A template's sentence: its words are markup of ours, its fields are escaped."""
+    return Markup(spoken(words)).format(**fields)
 
 
 def _breakable(text: str) -> Markup:

@@ -6,9 +6,11 @@ import statistics
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 
+from attn_course.grading.intake.plan import File
 from attn_course.grading.reports.grades import Grades
 from attn_course.grading.student_code import shape
 from attn_course.grading.verdict import STATUSES, Verdict
+from attn_course.sentences import Spoken, constant, say
 
 _ALWAYS = {
     "killed": "its kernel was killed; look whether that was meant",
@@ -17,6 +19,8 @@ _ALWAYS = {
     "corrupt": "a file cannot be read",
     "forbidden": "it calls what the exercise does not allow",
 }
+FEW = "only {n} of {all} handed this chapter in; if it was not asked for, grade with --chapter"
+
 _SMALL_SHARE = 0.1
 
 
@@ -27,7 +31,7 @@ class Concern:
     student: str
     chapter: str
     exercise: str
-    reasons: tuple[str, ...]
+    reasons: tuple[Spoken, ...]
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class ExerciseFigures:
     counts: dict[str, int]
     mean: float
     max_points: float
-    mistakes: list[tuple[str, int, str]]
+    mistakes: list[tuple[str, int, Spoken]]
     groups: list[Group]
 
 
@@ -127,8 +131,7 @@ def _rare_chapters(grades: Grades) -> list[Concern]:
     counted = {chapter: _handed_in(grades, chapter) for chapter in grades.chapters}
     return [
         Concern("", chapter, "", (
-            f"only {n} of {students} handed this chapter in; if it was not asked for, grade "
-            "with --chapter",
+            say(FEW, n=n, all=students),
         ))
         for chapter, n in counted.items()
         if 0 < n <= _SMALL_SHARE * students
@@ -137,25 +140,28 @@ def _rare_chapters(grades: Grades) -> list[Concern]:
 
 def _unread_beside_graded(grades: Grades) -> list[Concern]:
     """Files that were of no use, of students who have another one that was."""
-    files = grades.data["files"]
-    graded = {file["student"] for file in files if file["fate"] == "graded"}
+    graded = {file.student for file in grades.files if file.fate == "graded"}
     return [
-        Concern(file["student"], "", "", (f"{file['path']}: {file['fate']}, {file['reason']}",))
-        for file in files
-        if file["fate"] in ("corrupt", "unmatched") and file["student"] in graded
+        Concern(file.student, "", "", (_unread(file),))
+        for file in grades.files
+        if file.fate in ("corrupt", "unmatched") and file.student in graded
     ]
+
+
+def _unread(file: File) -> Spoken:
+    fate, reason = constant(file.fate), constant(file.reason)
+    return say("{path}: {fate}, {reason}", path=file.path, fate=fate, reason=reason)
 
 
 def _concerns(grades: Grades, key: tuple[str, str], rows: list[Verdict]) -> list[Concern]:
     student, chapter = key
     found = []
-    whole = {row.message for row in rows if row.status in ("corrupt", "unmatched")}
-    if len(whole) == 1 and all(row.status == rows[0].status for row in rows):
-        return [Concern(student, chapter, "", (f"{rows[0].status}: {whole.pop()}",))]
+    if rows[0].status in ("corrupt", "unmatched") and _all_alike(rows):
+        return [Concern(student, chapter, "", (_stated(rows[0].status, rows[0].cause),))]
     for row in rows:
-        reasons = [str(reason).rstrip(".") for reason in row.detail.get("human", ())]
+        reasons = list(row.human)
         if row.status in _ALWAYS:
-            reasons.append(f"{row.status}: {_ALWAYS[row.status]}")
+            reasons.append(_stated(row.status, _ALWAYS[row.status]))
         if row.status == "wrong" and row.mistake is None:
             reasons.append("wrong, and no known mistake explains it")
         if reasons:
@@ -163,10 +169,18 @@ def _concerns(grades: Grades, key: tuple[str, str], rows: list[Verdict]) -> list
     return found
 
 
+def _all_alike(rows: list[Verdict]) -> bool:
+    return all((row.status, row.cause) == (rows[0].status, rows[0].cause) for row in rows)
+
+
+def _stated(status: str, why: Spoken) -> Spoken:
+    return say("{status}: {why}", status=constant(status), why=constant(why))
+
+
 def _figures(grades: Grades, chapter: str, exercise: str, rows: list[Verdict]) -> ExerciseFigures:
     counted = Counter(row.status for row in rows)
     mistakes = Counter(row.mistake for row in rows if row.mistake)
-    said = {row.mistake: row.message for row in reversed(rows) if row.mistake}
+    said = {row.mistake: row.cause for row in reversed(rows) if row.mistake}
     return ExerciseFigures(
         chapter=chapter,
         exercise=exercise,
@@ -174,7 +188,7 @@ def _figures(grades: Grades, chapter: str, exercise: str, rows: list[Verdict]) -
         counts={status: counted[status] for status in STATUSES if counted[status]},
         mean=statistics.fmean(row.points for row in rows) if rows else 0.0,
         max_points=rows[0].max_points if rows else 0.0,
-        mistakes=[(name, n, said[name].split("\n")[0]) for name, n in mistakes.most_common(5)],
+        mistakes=[(name, n, said[name]) for name, n in mistakes.most_common(5)],
         groups=groups(rows),
     )
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from attn_course.grading.sandbox.mounts import system_mounts
+from attn_course.sentences import Sentence, say
 
 CONTAINERS = ("docker", "podman")
 KINDS = ("bubblewrap", *CONTAINERS, "none")
@@ -28,6 +29,14 @@ REMEDY = (
 )
 
 
+IMAGE_REMEDY = (
+    "{kind} has to be installed and at work, with an image {image!r} that has Python {python} and "
+    "the course's packages. In the course's folder: `{kind} build -t {image} --build-arg "
+    "PYTHON={python} -f attn_course/grading/sandbox/Dockerfile .` (the environment's "
+    "ATTN_COURSE_IMAGE names another one)."
+)
+
+
 def probe(kind: str) -> None:
     """See that a sandbox of this kind works here.
 
@@ -36,13 +45,16 @@ def probe(kind: str) -> None:
         ValueError: if there is no such kind.
     """
     if kind not in KINDS:
-        raise ValueError(f"sandbox {kind!r} is none of {', '.join(KINDS)}")
+        raise ValueError(
+            say("sandbox {kind!r} is none of {known}", kind=kind, known=", ".join(KINDS))
+        )
     if kind == "none":
         return
     program = "bwrap" if kind == "bubblewrap" else kind
-    remedy = REMEDY if kind == "bubblewrap" else _image_remedy(kind)
+    remedy = say(REMEDY) if kind == "bubblewrap" else _image_remedy(kind)
     if shutil.which(program) is None:
-        raise SandboxError(f"{program} is not installed. {remedy}")
+        words = "{program} is not installed. {remedy}"
+        raise SandboxError(say(words, program=program, remedy=remedy))
     if kind == "bubblewrap":
         command = ["bwrap", *("--unshare-all" if os.geteuid() else "--unshare-pid",)]
         command += ["--die-with-parent", *system_mounts(), "--proc", "/proc", "--", "/bin/true"]
@@ -50,7 +62,8 @@ def probe(kind: str) -> None:
         command = [kind, "image", "inspect", image()]
     done = what_failed(command)
     if done is not None:
-        raise SandboxError(f"{kind} does not work here: {done}\n{remedy}")
+        words = "{kind} does not work here: {why}\n{remedy}"
+        raise SandboxError(say(words, kind=kind, why=done, remedy=remedy))
 
 
 def image() -> str:
@@ -58,14 +71,9 @@ def image() -> str:
     return os.environ.get("ATTN_COURSE_IMAGE", "attn-course-grading")
 
 
-def _image_remedy(kind: str) -> str:
+def _image_remedy(kind: str) -> Sentence:
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    return (
-        f"{kind} has to be installed and at work, with an image {image()!r} that has Python "
-        f"{python} and the course's packages. In the course's folder: `{kind} build -t {image()} "
-        f"--build-arg PYTHON={python} -f attn_course/grading/sandbox/Dockerfile .` (the "
-        "environment's ATTN_COURSE_IMAGE names another one)."
-    )
+    return say(IMAGE_REMEDY, kind=kind, image=image(), python=python)
 
 
 def what_failed(command: Sequence[str]) -> str | None:

@@ -19,6 +19,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 
 from attn_course.grading.remote.wire import MAX_CHARACTERS, MAX_ITEMS
 from attn_course.grading.sandbox.sandbox import Sandbox
+from attn_course.sentences import Spoken, constant, say
 
 OUTPUT_LIMIT = 2**22
 """Characters that one cell may put out; more ends the kernel."""
@@ -40,6 +41,8 @@ CHANNELS = {
 MARKS = 40 * MAX_ITEMS
 """Brackets and commas of one message: more would be slow to read, and large when read."""
 
+TOO_MUCH_MEMORY = "its processes held more than {most} MB of memory"
+
 _LOOK = 0.2
 _MOST_GARBAGE = 1000
 _MOST_BESIDE = 2**17  # bytes of a message's headers and signature
@@ -50,11 +53,12 @@ class KernelGone(BaseException):
 
     Attributes:
         status: "timeout" or "killed".
+        reason: a sentence without a full stop.
     """
 
-    def __init__(self, status: str, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    def __init__(self, status: str, reason: Spoken) -> None:
+        super().__init__(constant(reason))
+        self.status, self.reason = status, reason
 
 
 class Kernel:
@@ -150,9 +154,9 @@ class Kernel:
 
     # -- what the plugin uses besides ---------------------------------------------------------
 
-    def end(self, status: str, message: str) -> None:
+    def end(self, status: str, reason: Spoken) -> None:
         """End the kernel for this reason."""
-        self._give_up(status, message)
+        self._give_up(status, reason)
         self._sandbox.kill()
 
     def await_input(self, msg_id: str, seconds: float | None = None) -> str:
@@ -258,14 +262,14 @@ class Kernel:
         if not self._sandbox.alive():
             self._give_up("killed", self._sandbox.death())
         elif self._sandbox.memory_mb() > limits.memory_mb:
-            self.end("killed", f"its processes held more than {limits.memory_mb} MB of memory")
+            self.end("killed", say(TOO_MUCH_MEMORY, most=limits.memory_mb))
         elif self._sandbox.entries() > limits.entries:
-            self.end("killed", f"it made more than {limits.entries} files")
+            self.end("killed", say("it made more than {most} files", most=limits.entries))
 
-    def _give_up(self, status: str, message: str) -> None:
+    def _give_up(self, status: str, reason: Spoken) -> None:
         with self._lock:  # the first reason is the reason
             if self.gone is None:
-                self.gone = KernelGone(status, message)
+                self.gone = KernelGone(status, reason)
 
     def _receive(self, socket: zmq.Socket) -> None:
         session = self._client.session
@@ -297,7 +301,7 @@ class Kernel:
         size = sum(map(len, map(str, content.values()))) if kind != "status" else 0
         self._written += size
         if self._written > OUTPUT_LIMIT:
-            self.end("killed", f"it put out more than {OUTPUT_LIMIT} characters")
+            self.end("killed", say("it put out more than {most} characters", most=OUTPUT_LIMIT))
             return
         if kind == "stream":
             self.output = (self.output + str(content["text"]))[:EXCERPT]

@@ -40,6 +40,7 @@ from attn_course.grading.sandbox.mounts import (
 )
 from attn_course.grading.sandbox.processes import Processes, all_in, is_over, tree
 from attn_course.grading.sandbox.relay import CONNECTS, Relay
+from attn_course.sentences import Spoken, constant, say
 
 SOCKETS = "/run/kernel/s"
 """Where the kernel's sockets are inside a sandbox: `s-1` … `s-5`."""
@@ -51,6 +52,9 @@ DISKS = ("/tmp", "/home/student", "/dev/shm", "/run/kernel")
 
 FIRST_UID = 1_800_000_000
 """Root's sandboxes run as users of their own, numbered from here; nobody else has such numbers."""
+
+NO_BUBBLEWRAP = "bubblewrap did not start: {log}\n{remedy}"
+NO_KERNEL = "the kernel did not start: {death} {log}"
 
 START_SECONDS = 120.0
 END_SECONDS = 10.0
@@ -104,7 +108,7 @@ class Sandbox:
             self._start()
         except OSError as error:
             self.kill()
-            raise SandboxError(f"the sandbox did not start: {error}") from error
+            raise SandboxError(say("the sandbox did not start: {why}", why=str(error))) from error
         except BaseException:
             self.kill()
             raise
@@ -145,7 +149,7 @@ class Sandbox:
             return all_in(Path(f"/proc/{self._init}/root/proc"))
         return tree(self._process.pid)
 
-    def death(self) -> str:
+    def death(self) -> Spoken:
         """Why it is not alive, in words; for a kernel that is still there, an empty text."""
         code = self._process.poll()
         if code is None:
@@ -154,8 +158,8 @@ class Sandbox:
         number = -code if code < 0 else code - 128
         if 0 < number < 65:
             name = signal.Signals(number).name if number in list(signal.Signals) else str(number)
-            return f"it was ended by signal {name}"
-        return f"it ended itself with exit code {code}"
+            return say("it was ended by signal {name}", name=name)
+        return say("it ended itself with exit code {code}", code=code)
 
     def log(self) -> str:
         """The last that was written to standard error before the kernel took over."""
@@ -217,13 +221,14 @@ class Sandbox:
             return int(json.loads(text)["child-pid"])
         except (ValueError, KeyError):
             self._process.wait(timeout=10)
-            raise SandboxError(f"bubblewrap did not start: {self.log()}\n{REMEDY}") from None
+            raise SandboxError(say(NO_BUBBLEWRAP, log=self.log(), remedy=say(REMEDY))) from None
 
     def _await_sockets(self) -> None:
         end = time.monotonic() + START_SECONDS
         while not self._listens():
             if not self.alive() or time.monotonic() > end:
-                raise SandboxError(f"the kernel did not start: {self.death()} {self.log()}")
+                death = constant(self.death())
+                raise SandboxError(say(NO_KERNEL, death=death, log=self.log()))
             time.sleep(0.01)
 
     def _listens(self) -> bool:
