@@ -21,6 +21,7 @@ from attn_course.checks.exercise import (
     Output,
     Seen,
     Stage,
+    Version,
     normal,
     tensors_in,
     tenths,
@@ -54,7 +55,7 @@ OTHER_HEADS = (
 )
 
 
-def in_place_copy(answer: Answer, *also: Answer) -> Mistake:
+def in_place_copy(answer: Version, *also: Version) -> Mistake:
     """The mistake of adding in place to a copy of x, made in these ways."""
     return Mistake(
         "in-place-copy",

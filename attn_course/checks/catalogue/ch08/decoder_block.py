@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 
 from attn_course.blocks import DecoderBlock
 from attn_course.checks.catalogue.ch07.block_parts import heads_in, read_parts
-from attn_course.checks.catalogue.ch08.decoder_block_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch08.decoder_block_mistakes import MISTAKES, PostNormBlock
 from attn_course.checks.catalogue.ch08.parts import (
     ROLES,
     decoder_parts,
@@ -19,9 +19,10 @@ from attn_course.checks.catalogue.ch08.parts import (
     require_parts,
 )
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal, tenths
-from attn_course.checks.gradients import LOST_GRADIENT, input_gradients
+from attn_course.checks.gradients import LOST_GRADIENT, gradient_of, input_gradients
 from attn_course.checks.modules import repeated_calls, repeats, sizes_by_role, unreached
 from attn_course.masks import causal_mask, padding_mask
+from attn_course.sentences import say
 
 # -- how an answer is called ------------------------------------------------------------------
 
@@ -142,6 +143,7 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="8.4",
     reference=DecoderBlock,
+    right=PostNormBlock,
     wire="class",
     outputs=(Output("output", "b n d"),),
     difficulty=2,
@@ -155,7 +157,7 @@ EXERCISE = Exercise(
             "A new block should have six parts, none of them shared: self.self_attention and "
             "self.cross_attention, self.feed_forward, self.norm_1, self.norm_2 and self.norm_3.",
             call=parts_of,
-            outputs=(Output("the block's parts"),),
+            outputs=(Output(say("the block's parts")),),
             inputs=("d_model", "num_heads", "d_ff"),
             diagnose=read_parts,
         ),
@@ -185,14 +187,14 @@ EXERCISE = Exercise(
             draw_gradients,
             LOST_GRADIENT,
             call=gradients,
-            outputs=(Output("gradient of x", "b n d"), Output("gradient of memory", "b j d")),
+            outputs=(gradient_of("x", "b n d"), gradient_of("memory", "b j d")),
         ),
         Stage(
             "trained",
             draw_sizes,
             "Not every weight of a new block is reached by the gradient.",
             call=untrained,
-            outputs=(Output("weights without a gradient"),),
+            outputs=(Output(say("weights without a gradient")),),
             inputs=("d_model", "num_heads", "d_ff"),
         ),
     ),
