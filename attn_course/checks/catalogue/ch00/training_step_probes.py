@@ -17,6 +17,7 @@ from torch import Generator, Tensor, nn
 from torch.optim import SGD, Adam, Optimizer
 
 from attn_course.checks.exercise import Answer, Diagnosis, Seen, normal, tenths
+from attn_course.sentences import say
 
 STEPS = 3
 """How often a probe calls the answer: what is left over from one call shows in the next but one."""
@@ -189,11 +190,11 @@ def read_update(seen: Sequence[Seen]) -> Diagnosis | None:
         rates.append(share.item() * lr if parallel else math.nan)
         even.append(bool(moved.abs().max() < 1.02 * moved.abs().min()))
     if len(rates) > 1 and 0 < max(rates) < 1.02 * min(rates):
-        return Diagnosis(
-            f"The weights move at a learning rate of {rates[0]:.3g} whatever the optimizer's is: "
-            "let the optimizer that was handed in take the step.",
-            "own-rate",
+        words = (
+            "The weights move at a learning rate of {rate} whatever the optimizer's is: let the "
+            "optimizer that was handed in take the step."
         )
+        return Diagnosis(say(words, rate=f"{rates[0]:.3g}"), "own-rate")
     if len(even) > 1 and all(even):
         return Diagnosis(
             "Every weight moves by the same amount, as with an Adam at its first step, but the "
