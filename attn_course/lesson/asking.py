@@ -16,7 +16,7 @@ from attn_course.learner import progress, questions
 from attn_course.learner.questions import Question
 from attn_course.notebook.display import display_bundle
 from attn_course.notebook.shell import in_notebook
-from attn_course.sentences import Spoken, joined, say, spoken
+from attn_course.sentences import Spoken, constant, joined, say, spoken
 
 RECALLED = 3
 """How many questions on earlier chapters open a chapter."""
@@ -165,10 +165,10 @@ def _measured_answer(question: Question, measured: float | int | str) -> float:
 def _shown(question: Question, answer: float) -> Spoken:
     """An answer as it is told: an option in quotation marks, a number with its unit."""
     if question.kind == "prediction-choice":
-        return say("“{option}”", option=question.options[int(answer)].text)
+        return say("“{option}”", option=constant(question.options[int(answer)].text))
     if not question.unit:
         return say("{number:.3g}", number=answer)
-    return say("{number:.3g} {unit}", number=answer, unit=question.unit)
+    return say("{number:.3g} {unit}", number=answer, unit=constant(question.unit))
 
 
 def _show(view: Any) -> None:
