@@ -8,6 +8,8 @@ left out, so none of them makes a difference.
 
 import ast
 from collections.abc import Container, Iterable
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from attn_course.authoring import modules
@@ -36,12 +38,19 @@ def reached(start: Iterable[Place], known: Container[Place] = ()) -> dict[Place,
         module = module_of(place[0])
         if module is None or place in found or place in known:
             continue
-        statements = module.statements(place[1])
-        found[place] = repr(form(statements))
-        for path in (path for statement in statements for path in module.files(statement)):
+        found[place], files, needed = _read(module, place[1])
+        for path in files:
             found[place[0], path.name] = path.read_text(encoding="utf-8")
-        open_ends += module.leads_to(place[1])
+        open_ends += needed
     return found
+
+
+@cache  # most notebooks reach the same definitions
+def _read(module: Module, name: str) -> tuple[str, tuple[Path, ...], tuple[Place, ...]]:
+    """The text of a place, the files that it names, and the places that it needs."""
+    statements = module.statements(name)
+    files = (path for statement in statements for path in module.files(statement))
+    return repr(form(statements)), tuple(files), tuple(module.leads_to(name))
 
 
 def by_file(found: dict[Place, str]) -> dict[str, str]:

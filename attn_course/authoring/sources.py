@@ -17,7 +17,7 @@ from attn_course.explorers.base import browser_module
 from attn_course.explorers.words import words_of
 from attn_course.learner.questions import parse
 from attn_course.lesson.asking import opening
-from attn_course.sentences import VARIABLE
+from attn_course.sentences import LOCALE, VARIABLE
 
 # what these give is told by name below, so that one exercise or view concerns those who show it
 BY_NAME: frozenset[Place] = frozenset(
@@ -71,9 +71,17 @@ def _code(book: Book) -> list[str]:
 def _hashes(book: Book, found: dict[Place, str], more: dict[str, str]) -> dict[str, str]:
     texts = {f"file {path}": text for path, text in by_file(found).items()}
     texts |= {f"view {name}": text for name, text in _views(found)}
-    texts["settings"] = repr([EXECUTION_ENV, os.environ.get(VARIABLE, "")])
+    texts["settings"] = _settings()
     hashes = {name: short_hash(text) for name, text in (texts | more).items()}
     return hashes | {"code": code_hash(book.notebook)}
+
+
+def _settings() -> str:
+    """What every notebook is run under: the environment, and the reader's language as it is."""
+    language = os.environ.get(VARIABLE, "")
+    translation = LOCALE / language / "LC_MESSAGES" / "attn_course.mo"
+    words = translation.read_bytes() if translation.is_file() else b""
+    return repr([EXECUTION_ENV, language, words])
 
 
 def _views(found: Iterable[Place]) -> Iterator[tuple[str, str]]:

@@ -17,6 +17,7 @@ import attn_course
 from attn_course import checks
 from attn_course.authoring import build as building
 from attn_course.authoring import modules
+from attn_course.authoring import sources as naming
 from attn_course.authoring.assemble import assemble
 from attn_course.authoring.build import build
 from attn_course.authoring.compare import outdated
@@ -290,6 +291,18 @@ class TestLesson:
         monkeypatch.setitem(words.WORDS["MaskExplorer"], "title", "Another title")
         after = self.sources(tmp_path, code)
         assert {k for k in before if before[k] != after[k]} == {"view MaskExplorer"}
+
+    def test_a_changed_translation_is_a_changed_setting(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(naming, "LOCALE", tmp_path)
+        monkeypatch.setenv("ATTN_COURSE_LANGUAGE", "xx")
+        before = self.sources(tmp_path, "1")
+        file = tmp_path / "xx" / "LC_MESSAGES" / "attn_course.mo"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(b"another word")
+        after = self.sources(tmp_path, "1")
+        assert {k for k in before if before[k] != after[k]} == {"settings"}
 
 
 def test_what_is_known_by_name_is_there() -> None:
