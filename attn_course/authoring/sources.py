@@ -19,7 +19,6 @@ from attn_course.learner.questions import parse
 from attn_course.lesson.asking import opening
 from attn_course.sentences import LOCALE, VARIABLE
 
-# what these give is told by name below, so that one exercise or view concerns those who show it
 BY_NAME: frozenset[Place] = frozenset(
     {
         ("attn_course.checks", "exercises"),
@@ -27,12 +26,15 @@ BY_NAME: frozenset[Place] = frozenset(
         ("attn_course.explorers.words", "WORDS"),
     }
 )
+"""What these give is told by name, so that one exercise or view concerns those who show it."""
+
 CHECK: Place = ("attn_course.checks", "check")
-# these show what stands in the catalogue: messages, hints
+"""What shows the verdicts of solutions."""
+
 TELLING: frozenset[Place] = frozenset(
     {("attn_course.checks", "examine"), ("attn_course.lesson.hints", "hint")}
 )
-
+"""These show what stands in the catalogue: messages and hints."""
 
 VERDICT = "verdict "
 """What the names of verdicts begin with."""
@@ -45,8 +47,8 @@ def solution_sources(book: Book, verdicts: Mapping[str, str]) -> dict[str, str]:
         book: the notebook.
         verdicts: what is shown of each exercise when its solution is checked.
     """
-    found = reached(mentioned(_code(book)), BY_NAME | {CHECK})
-    return _hashes(book, found, {f"{VERDICT}{name}": text for name, text in verdicts.items()})
+    told = {f"{VERDICT}{name}": text for name, text in verdicts.items()}
+    return _hashes(book, BY_NAME | {CHECK}, told)
 
 
 def lesson_sources(book: Book, questions: Questions) -> dict[str, str]:
@@ -56,23 +58,19 @@ def lesson_sources(book: Book, questions: Questions) -> dict[str, str]:
         book: the notebook.
         questions: of the whole course: some on earlier chapters are asked again.
     """
-    code = _code(book)
-    found = reached(mentioned(code), BY_NAME)
+    return _hashes(book, BY_NAME, {"questions": as_json(_asked(book.chapter, questions))})
+
+
+def _hashes(book: Book, known: frozenset[Place], told: dict[str, str]) -> dict[str, str]:
+    """The hashes of what a notebook reaches, but for what is `known`, and of what is told of it."""
+    code = [cell.source for cell in book.notebook.cells if cell.cell_type == "code"]
+    found = reached(mentioned(code), known)
     if TELLING & found.keys():
-        found |= reached(_exercises(code), BY_NAME)
-    asked = as_json(_asked(book.chapter, questions))
-    return _hashes(book, found, {"questions": asked})
-
-
-def _code(book: Book) -> list[str]:
-    return [cell.source for cell in book.notebook.cells if cell.cell_type == "code"]
-
-
-def _hashes(book: Book, found: dict[Place, str], more: dict[str, str]) -> dict[str, str]:
+        found |= reached(_exercises(code), known)
     texts = {f"file {path}": text for path, text in by_file(found).items()}
     texts |= {f"view {name}": text for name, text in _views(found)}
-    texts["settings"] = _settings()
-    hashes = {name: short_hash(text) for name, text in (texts | more).items()}
+    texts |= {"settings": _settings(), **told}
+    hashes = {name: short_hash(text) for name, text in texts.items()}
     return hashes | {"code": code_hash(book.notebook)}
 
 

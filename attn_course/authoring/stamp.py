@@ -8,7 +8,7 @@ import ast
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from nbformat import NotebookNode
@@ -45,9 +45,10 @@ def stamped(notebook: NotebookNode, sources: Mapping[str, str]) -> NotebookNode:
 
 
 def stamp_of(notebook: NotebookNode) -> Stamp | None:
-    """The stamp of a stored notebook, None if no build has left one."""
-    found = notebook.metadata.get("attn_course", {}).get(KEY)
-    return Stamp(**found) if found else None
+    """The stamp of a stored notebook, None if no build of this version has left one."""
+    found = notebook.metadata.get("attn_course", {}).get(KEY, {})
+    names = {field.name for field in fields(Stamp)}
+    return Stamp(**found) if "cells" in found and names >= found.keys() else None
 
 
 def without_stamp(metadata: Mapping[str, Any]) -> dict[str, Any]:

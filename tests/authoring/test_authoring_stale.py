@@ -223,7 +223,7 @@ def test_a_build_says_why_without_a_change_too(course: Course) -> None:
     assert told(course, draft=True) == [draft, *UNCHANGED[1:]]
     assert told(course)[0] == "03 lesson: executed in 0 s (a draft was not executed)"
     path = course.notebook("notebooks", STEM)
-    path.write_text(path.read_text(encoding="utf-8").replace('"built"', '"former"'))
+    path.write_text(path.read_text(encoding="utf-8").replace('"sources"', '"of another version"'))
     unknown = "03 lesson: executed in 0 s (nothing says what its outputs were made from)"
     assert told(course)[0] == unknown
 
