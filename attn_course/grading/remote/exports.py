@@ -6,7 +6,7 @@ that is sent back is the object itself again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -15,9 +15,6 @@ from torch.optim import Optimizer
 from . import forms, wire
 from .errors import read_error, write_error
 from .shared import SharedModules, named_tensors
-
-if TYPE_CHECKING:
-    from .peer import Peer
 
 _CONTAINERS = (nn.ModuleList, nn.ModuleDict, nn.Sequential)
 
@@ -36,7 +33,7 @@ class Exchange:
             each is but an object of that name.
     """
 
-    def __init__(self, peer: Peer, side: str, *, modules: bool = True) -> None:
+    def __init__(self, peer: forms.OtherSide, side: str, *, modules: bool = True) -> None:
         self._peer = peer
         self._lets_in = modules
         self._side = side

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
-
-if TYPE_CHECKING:
-    from .peer import Peer
 
 PLAIN_LAYERS: dict[str, tuple[type[nn.Module], tuple[str, ...]]] = {
     layer.__name__: (layer, attributes)
@@ -42,10 +39,37 @@ A learner's own `self.W_q` is such a layer here too, and can be looked at and gi
 _UNSENT = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}
 
 
+class OtherSide(Protocol):
+    """What stand-ins ask of the side where their objects live; a `Peer` does it."""
+
+    def call(
+        self,
+        key: str,
+        path: str,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        weights: Sequence[Tensor] = (),
+    ) -> Any:
+        """Call an object; gradients flow back to tensors among `args` and `weights`."""
+        ...
+
+    def get(self, key: str, name: str, module: RemoteModule | None = None) -> Any:
+        """An attribute of an object; a method of `module` is called on that."""
+        ...
+
+    def put(self, key: str, path: str, part: nn.Module, whole: nn.Module) -> None:
+        """Replace a submodule."""
+        ...
+
+    def copy(self, key: str) -> Any:
+        """A copy of a module."""
+        ...
+
+
 class RemoteObject:
     """An object in the other process; plain attributes and methods can be asked for."""
 
-    def __init__(self, peer: Peer, key: str) -> None:
+    def __init__(self, peer: OtherSide, key: str) -> None:
         self.__dict__.update(_peer=peer, _key=key)
 
     def __getattr__(self, name: str) -> Any:
@@ -73,7 +97,7 @@ class RemoteModule(nn.Module):
     A submodule that is replaced here is replaced over there, by something that calls back.
     """
 
-    def __init__(self, peer: Peer, key: str, path: str = "", title: str = "Layer") -> None:
+    def __init__(self, peer: OtherSide, key: str, path: str = "", title: str = "Layer") -> None:
         super().__init__()
         self.__dict__.update(_peer=peer, _key=key, _path=path, _title=title, _whole=None)
 
@@ -132,7 +156,7 @@ class RemoteModule(nn.Module):
 class RemoteOptimizer(torch.optim.Optimizer):
     """An optimizer in the other process: its step is taken there, on the same parameters."""
 
-    def __init__(self, peer: Peer, key: str, groups: list[dict[str, Any]]) -> None:
+    def __init__(self, peer: OtherSide, key: str, groups: list[dict[str, Any]]) -> None:
         # Optimizer.__init__ and its zero_grad import torch's compiler, which takes a second
         self._peer, self._key = peer, key
         self.param_groups = groups
@@ -218,7 +242,7 @@ def _named(module: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def build_module(
-    peer: Peer,
+    peer: OtherSide,
     key: str,
     description: dict[str, Any],
     tensors: Sequence[tuple[Tensor, Tensor | None]],
@@ -263,7 +287,7 @@ def _owned(tensor: Tensor, grad: Tensor | None) -> nn.Parameter:
     return parameter
 
 
-def _layer(peer: Peer, key: str, path: str, kind: str, attributes: Any) -> nn.Module:
+def _layer(peer: OtherSide, key: str, path: str, kind: str, attributes: Any) -> nn.Module:
     known, names = PLAIN_LAYERS.get(kind, (None, ()))
     if known is None or not isinstance(attributes, dict):
         return RemoteModule(peer, key, path, kind)
