@@ -10,7 +10,11 @@ from torch import Generator, Tensor
 
 from attn_course.attention import additive_attention
 from attn_course.checks import ready_made
-from attn_course.checks.catalogue.ch02.additive_mistakes import MISTAKES, QUERY_CANCELS
+from attn_course.checks.catalogue.ch02.additive_mistakes import (
+    MISTAKES,
+    QUERY_CANCELS,
+    attended,
+)
 from attn_course.checks.exercise import (
     Diagnosis,
     Exercise,
@@ -21,6 +25,7 @@ from attn_course.checks.exercise import (
     tenths,
 )
 from attn_course.checks.gradients import gradient_stage
+from attn_course.sentences import joined
 
 # -- probes -----------------------------------------------------------------------------------
 
@@ -109,14 +114,14 @@ def read_queries_alike(seen: Sequence[Seen]) -> Diagnosis | None:
         weights = probe.actual[1].double()
         if weights.shape[-2] < 2 or not torch.allclose(weights, weights[..., :1, :], atol=1e-6):
             return None
-    return Diagnosis(
-        f"{QUERY_CANCELS} Query and key must meet inside the tanh before they become one number."
-    )
+    must = "Query and key must meet inside the tanh before they become one number."
+    return Diagnosis(joined([QUERY_CANCELS, must]))
 
 
 EXERCISE = Exercise(
     number="2.6",
     reference=additive_attention,
+    right=attended,
     outputs=(Output("output", "b i d"), Output("weights", "b i j")),
     difficulty=3,
     minutes=20,

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
-from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from attn_course.attention import lookup
 from attn_course.checks import ready_made
+from attn_course.checks.catalogue.families.gradient import GRADIENT
+from attn_course.checks.catalogue.families.result import RESULT
+from attn_course.checks.catalogue.families.softmax import SOFTMAX
 from attn_course.checks.exercise import (
-    Answer,
     Diagnosis,
     Exercise,
     Mistake,
@@ -24,7 +23,8 @@ from attn_course.checks.exercise import (
     normal,
     tenths,
 )
-from attn_course.checks.gradients import detached_inputs, gradient_stage
+from attn_course.checks.gradients import gradient_stage
+from attn_course.sentences import joined, say
 
 # -- probes -----------------------------------------------------------------------------------
 
@@ -77,74 +77,26 @@ def read_thermometer(seen: Sequence[Seen]) -> Diagnosis | None:
         if not 1e-9 < share < 1 - 1e-9:
             return None
         read.append((probe.args[0].shape[-1], math.log(share / (1 - share))))
-    shown = ", ".join(f"{factor:.3g} at d_k = {d_k}" for d_k, factor in read)
-    return Diagnosis(
-        f"The score of the first key is 1 and that of the second 0, but the weights answer as if "
-        f"the scores had been multiplied by {shown}."
+    shown = joined(
+        (say("{factor} at d_k = {d_k}", factor=f"{factor:.3g}", d_k=d_k) for d_k, factor in read),
+        ", ",
     )
+    words = (
+        "The score of the first key is 1 and that of the second 0, but the weights answer as if "
+        "the scores had been multiplied by {shown}."
+    )
+    return Diagnosis(say(words, shown=shown))
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
+# -- a right answer and what goes wrong in it --------------------------------------------------
 
 
-def dot(query: Tensor, key: Tensor) -> Tensor:
-    """The score of every query with every key."""
-    return query @ key.mT
-
-
-def soft(scores: Tensor) -> Tensor:
-    """The weights of every query."""
-    return scores.softmax(-1)
-
-
-def look_up(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    *,
-    score: Any = dot,
-    normalise: Any = soft,
-    combine: Any = lambda weights, key, value: weights @ value,
-) -> tuple[Tensor, Tensor]:
-    """The soft look-up with its joints open: each mistake replaces one of them."""
-    weights = normalise(score(query, key))
-    return combine(weights, key, value), weights
-
-
-def scored(score: Any) -> Answer:
-    """A version with another score."""
-    return partial(look_up, score=score)
-
-
-def normalised(normalise: Any) -> Answer:
-    """A version that makes weights of the scores in another way."""
-    return partial(look_up, normalise=normalise)
-
-
-def combined(combine: Any) -> Answer:
-    """A version that sums up in another way: `combine(weights, key, value)`."""
-    return partial(look_up, combine=combine)
-
-
-def hard(scores: Tensor) -> Tensor:
-    """All weight on the best key."""
-    return torch.zeros_like(scores).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)
-
-
-def over_everything(scores: Tensor) -> Tensor:
-    """One softmax over all pairs of a sequence."""
-    return scores.flatten(-2).softmax(-1).view_as(scores)
-
-
-def exchanged(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns (weights, output)."""
-    output, weights = lookup(query, key, value)
-    return weights, output
-
-
-def scores_returned(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns the scores for the weights."""
-    return lookup(query, key, value)[0], dot(query, key)
+def looked_up(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """The right answer that the mistakes edit."""
+    scores = query @ key.mT
+    weights = scores.softmax(dim=-1)
+    output = weights @ value
+    return output, weights
 
 
 def value_matched(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -152,11 +104,150 @@ def value_matched(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Te
     return lookup(query, value, key)
 
 
-NOT_ONE = "The weights of one query do not sum to one"
+SCORES = "query @ key.mT"
+SUM = "weights @ value"
+
+MISTAKES = (
+    Mistake(
+        "scaled",
+        "The scores are divided by √d_k. Why they want that is chapter 03's matter; here they "
+        "are the dot products themselves.",
+        {SCORES: "query @ key.mT / math.sqrt(query.shape[-1])"},
+    ),
+    Mistake(
+        "scaled-by-d",
+        "The scores are divided by d_k: a dot product is a sum over the features, not their mean.",
+        {SCORES: "query @ key.mT / query.shape[-1]"},
+    ),
+    Mistake(
+        "cosine",
+        "Query and key are brought to length 1 before they meet; their lengths should count.",
+        {SCORES: "F.normalize(query, dim=-1) @ F.normalize(key, dim=-1).mT"},
+    ),
+    SOFTMAX.told(
+        "no-softmax",
+        "The weights of one query do not sum to one: the scores are used as they are, without a "
+        "softmax.",
+    ),
+    SOFTMAX.told(
+        "not-divided",
+        "The weights of one query do not sum to one: the exponentials of the scores are not "
+        "divided by their sum.",
+        like="not-normalised",
+    ),
+    SOFTMAX.told(
+        "sigmoid",
+        "The weights of one query do not sum to one: each score goes through a sigmoid by itself, "
+        "where the keys should share one whole.",
+    ),
+    SOFTMAX.told(
+        "softmax-over-queries",
+        "The weights of one query do not sum to one; those of one key do. The softmax runs over "
+        "the queries, and the keys should share one whole.",
+    ),
+    SOFTMAX["softmax-axis-counted-from-left"],
+    SOFTMAX.told(
+        "softmax-first-axis",
+        "The weights of one query do not sum to one: the softmax runs over the first axis.",
+        like="softmax-over-first-axis",
+    ),
+    SOFTMAX.told(
+        "softmax-over-everything",
+        "The weights of one query do not sum to one: all queries together share one whole, where "
+        "each should have its own.",
+        like="softmax-over-all-pairs",
+    ),
+    SOFTMAX.told(
+        "softmax-twice",
+        "The softmax is taken twice, so the weights are far too even.",
+    ),
+    SOFTMAX.told(
+        "unstable-softmax",
+        "exp of a large score is infinite. The softmax does not change when the same number is "
+        "taken from all scores of a row (exercise 2.2).",
+    ),
+    SOFTMAX.told(
+        "hard-choice",
+        "All weight goes to the best key: the hard choice of a dictionary, not the soft one.",
+    ),
+    SOFTMAX.told(
+        "negative-scores",
+        "The worst key gets the largest weight: the sign of the scores is turned round.",
+        like="sign-of-the-scores",
+    ),
+    RESULT.told(
+        "keys-summed",
+        "The weighted sum is taken over the keys. They are only what a value is found by: it "
+        "is the values that are summed.",
+    ),
+    Mistake(
+        "mean-of-weighted-values",
+        "The weighted values are averaged over the keys, so the output is too small by their "
+        "number: the weights sum to one already.",
+        {SUM: "weights @ value / value.shape[-2]"},
+    ),
+    Mistake(
+        "weights-transposed",
+        "In the weighted sum the weights stand transposed: the sum must run over the keys. "
+        "With as many queries as keys no error tells you so.",
+        {SUM: "weights.mT @ value"},
+    ),
+    Mistake(
+        "weights-ignored",
+        "Every query gets the plain mean of the values: the weights are not used.",
+        {SUM: "torch.ones_like(weights) @ value / value.shape[-2]"},
+    ),
+    Mistake(
+        "key-not-transposed",
+        "The key is multiplied as it stands, so its positions meet the query's features.",
+        {SCORES: "query @ key"},
+    ),
+    Mistake(
+        "query-with-itself",
+        "The queries are scored against each other; the keys never enter.",
+        {SCORES: "query @ query.mT"},
+    ),
+    Mistake(
+        "scores-transposed",
+        "Queries and keys are exchanged in the scores: a row belongs to a query, a column to a "
+        "key.",
+        {SCORES: "key @ query.mT"},
+    ),
+    Mistake(
+        "key-axes-exchanged",
+        "The wrong axes of key are exchanged: exchange the last two and leave all leading ones "
+        "where they are.",
+        {SCORES: "query @ key.transpose(0, 1)"},
+    ),
+    Mistake(
+        "key-and-value-exchanged",
+        "Key and value are exchanged: the query is matched with the keys, and the values are "
+        "what is summed.",
+        value_matched,
+    ),
+    RESULT["result-exchanged"],
+    RESULT.told(
+        "scores-returned",
+        "The output is right, but the second result is the scores that go into the softmax, "
+        "not the weights.",
+    ),
+    GRADIENT.told(
+        "detached",
+        "The values are right, but no gradient passes through the look-up, so it could not be "
+        "trained. `.detach()`, `.data`, `.item()`, numpy and `torch.tensor(…)` cut it off.",
+    ),
+    GRADIENT.told(
+        "weights-detached",
+        "The output is right, but the weights are cut off from the gradient: query and key "
+        "would never learn what to match.",
+        like="softmax-detached",
+    ),
+)
 
 EXERCISE = Exercise(
     number="2.5",
     reference=lookup,
+    right=looked_up,
     outputs=(Output("output", "b i d"), Output("weights", "b i j")),
     difficulty=2,
     minutes=15,
@@ -188,162 +279,7 @@ EXERCISE = Exercise(
             {"query": "i d", "key": "j d", "value": "j d"},
         ),
     ),
-    mistakes=(
-        Mistake(
-            "scaled",
-            "The scores are divided by √d_k. Why they want that is chapter 03's matter; here they "
-            "are the dot products themselves.",
-            scored(lambda query, key: dot(query, key) / math.sqrt(query.shape[-1])),
-        ),
-        Mistake(
-            "scaled-by-d",
-            "The scores are divided by d_k: a dot product is a sum over the features, not their "
-            "mean.",
-            scored(lambda query, key: dot(query, key) / query.shape[-1]),
-        ),
-        Mistake(
-            "cosine",
-            "Query and key are brought to length 1 before they meet; their lengths should count.",
-            scored(lambda query, key: dot(F.normalize(query, dim=-1), F.normalize(key, dim=-1))),
-        ),
-        Mistake(
-            "no-softmax",
-            f"{NOT_ONE}: the scores are used as they are, without a softmax.",
-            normalised(lambda scores: scores),
-        ),
-        Mistake(
-            "not-divided",
-            f"{NOT_ONE}: the exponentials of the scores are not divided by their sum.",
-            normalised(torch.exp),
-        ),
-        Mistake(
-            "sigmoid",
-            f"{NOT_ONE}: each score goes through a sigmoid by itself, where the keys should "
-            "share one whole.",
-            normalised(torch.sigmoid),
-        ),
-        Mistake(
-            "softmax-over-queries",
-            f"{NOT_ONE}; those of one key do. The softmax runs over the queries, and the keys "
-            "should share one whole.",
-            normalised(lambda scores: scores.softmax(-2)),
-        ),
-        Mistake(
-            "softmax-axis-counted-from-left",
-            "The axis of the softmax is counted from the left, so it is another one as soon as "
-            "there are more leading axes.",
-            normalised(lambda scores: scores.softmax(1)),
-        ),
-        Mistake(
-            "softmax-first-axis",
-            f"{NOT_ONE}: the softmax runs over the first axis.",
-            normalised(lambda scores: scores.softmax(0)),
-        ),
-        Mistake(
-            "softmax-over-everything",
-            f"{NOT_ONE}: all queries together share one whole, where each should have its own.",
-            normalised(over_everything),
-        ),
-        Mistake(
-            "softmax-twice",
-            "The softmax is taken twice, so the weights are far too even.",
-            normalised(lambda scores: scores.softmax(-1).softmax(-1)),
-        ),
-        Mistake(
-            "unstable-softmax",
-            "exp of a large score is infinite. The softmax does not change when the same number is "
-            "taken from all scores of a row (exercise 2.2).",
-            normalised(lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True)),
-        ),
-        Mistake(
-            "hard-choice",
-            "All weight goes to the best key: the hard choice of a dictionary, not the soft one.",
-            normalised(hard),
-        ),
-        Mistake(
-            "negative-scores",
-            "The worst key gets the largest weight: the sign of the scores is turned round.",
-            normalised(lambda scores: (-scores).softmax(-1)),
-        ),
-        Mistake(
-            "keys-summed",
-            "The weighted sum is taken over the keys. They are only what a value is found by: it "
-            "is the values that are summed.",
-            combined(lambda weights, key, value: weights @ key),
-        ),
-        Mistake(
-            "mean-of-weighted-values",
-            "The weighted values are averaged over the keys, so the output is too small by their "
-            "number: the weights sum to one already.",
-            combined(lambda weights, key, value: weights @ value / value.shape[-2]),
-        ),
-        Mistake(
-            "weights-transposed",
-            "In the weighted sum the weights stand transposed: the sum must run over the keys."
-            + " With as many queries as keys no error tells you so.",
-            combined(lambda weights, key, value: weights.mT @ value),
-        ),
-        Mistake(
-            "weights-ignored",
-            "Every query gets the plain mean of the values: the weights are not used.",
-            combined(
-                lambda weights, key, value: value.mean(-2, keepdim=True).expand(
-                    *weights.shape[:-1], value.shape[-1]
-                )
-            ),
-        ),
-        Mistake(
-            "key-not-transposed",
-            "The key is multiplied as it stands, so its positions meet the query's features.",
-            scored(lambda query, key: query @ key),
-        ),
-        Mistake(
-            "query-with-itself",
-            "The queries are scored against each other; the keys never enter.",
-            scored(lambda query, key: dot(query, query)),
-        ),
-        Mistake(
-            "scores-transposed",
-            "Queries and keys are exchanged in the scores: a row belongs to a query, a column to a "
-            "key.",
-            scored(lambda query, key: dot(key, query)),
-        ),
-        Mistake(
-            "key-axes-exchanged",
-            "The wrong axes of key are exchanged: exchange the last two and leave all leading ones "
-            "where they are.",
-            scored(lambda query, key: query @ key.transpose(0, 1)),
-        ),
-        Mistake(
-            "key-and-value-exchanged",
-            "Key and value are exchanged: the query is matched with the keys, and the values are "
-            "what is summed.",
-            value_matched,
-        ),
-        Mistake(
-            "result-exchanged",
-            "The two results are exchanged: the output comes first, then the weights.",
-            exchanged,
-        ),
-        Mistake(
-            "scores-returned",
-            "The output is right, but the second result is the scores that go into the softmax, "
-            "not the weights.",
-            scores_returned,
-        ),
-        Mistake(
-            "detached",
-            "The values are right, but no gradient passes through the look-up, so it could not be "
-            "trained. `.detach()`, `.data`, `.item()`, numpy and `torch.tensor(…)` cut it off.",
-            detached_inputs(lookup),
-        ),
-        Mistake(
-            "weights-detached",
-            "The output is right, but the weights are cut off from the gradient: query and key "
-            "would never learn what to match.",
-            normalised(lambda scores: scores.softmax(-1).detach()),
-        ),
-    ),
+    mistakes=MISTAKES,
     hints=(
         "Three steps, of which you have written two: scores for every pair, weights along the "
         "keys, a weighted sum of values.",

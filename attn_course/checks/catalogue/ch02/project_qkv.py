@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
-from math import sqrt
 
 import torch
 from torch import Generator, Tensor
 
 from attn_course.attention import project_qkv
+from attn_course.checks.catalogue.families.gradient import detached
+from attn_course.checks.edits import Edits
 from attn_course.checks.exercise import (
-    Answer,
     Diagnosis,
     Exercise,
     Mistake,
@@ -21,7 +21,8 @@ from attn_course.checks.exercise import (
     normal,
     tenths,
 )
-from attn_course.checks.gradients import detached_inputs, gradient_stage
+from attn_course.checks.gradients import gradient_stage
+from attn_course.sentences import joined, say
 
 ROLES = ("query", "key", "value")
 
@@ -71,51 +72,34 @@ def read_order(seen: Sequence[Seen]) -> Diagnosis | None:
         found.append(made_by[0] if made_by else None)
     if None in found or found == [0, 1, 2]:
         return None
-    names = [f"W_{'qkv'[k]}" for k in found]
+    names = ", ".join(WEIGHTS[k] for k in found)
     if sorted(found) == [0, 1, 2]:
-        return Diagnosis(f"{ORDER} Yours come from {', '.join(names)}.", "order")
-    return Diagnosis(
-        f"{SAME_WEIGHT} Query, key and value come from {', '.join(names)}.", "weight-used-twice"
-    )
+        return Diagnosis(joined([ORDER, say("Yours come from {names}.", names=names)]), "order")
+    told = say("Query, key and value come from {names}.", names=names)
+    return Diagnosis(joined([SAME_WEIGHT, told]), "weight-used-twice")
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
+# -- a right answer and what goes wrong in it --------------------------------------------------
 
 
-def from_weights(*order: int) -> Answer:
-    """A version whose results come from these weights: (0, 1, 2) would be right."""
-
-    def project(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> tuple[Tensor, ...]:
-        return tuple(x @ (W_q, W_k, W_v)[k] for k in order)
-
-    return project
+def projected(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The right answer that the mistakes edit."""
+    query, key, value = x @ W_q, x @ W_k, x @ W_v
+    return query, key, value
 
 
-def each(rule: Answer) -> Answer:
-    """A version that makes each result by `rule(x, W)`."""
-
-    def project(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> tuple[Tensor, ...]:
-        return rule(x, W_q), rule(x, W_k), rule(x, W_v)
-
-    return project
+WEIGHTS = ("W_q", "W_k", "W_v")
+RETURN = "return query, key, value"
 
 
-def chained(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> tuple[Tensor, ...]:
-    """Overwrites x, so that the key is made from the query and the value from the key."""
-    query = x @ W_q
-    key = query @ W_k
-    return query, key, key @ W_v
+def from_weights(*order: str) -> Edits:
+    """The results come from these weights."""
+    return {f"x @ {right}": f"x @ {used}" for right, used in zip(WEIGHTS, order, strict=True)}
 
 
-def query_scaled(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> tuple[Tensor, ...]:
-    """Divides the query by √d_k already."""
-    return x @ W_q / sqrt(W_q.shape[-1]), x @ W_k, x @ W_v
-
-
-def fresh_layers(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> tuple[Tensor, ...]:
-    """Draws weights of its own."""
-    layers = [torch.nn.Linear(W.shape[0], W.shape[1]) for W in (W_q, W_k, W_v)]
-    return tuple(layer(x) for layer in layers)
+def each(rule: str) -> Edits:
+    """Each result is made by this rule, which speaks of x and W."""
+    return {f"x @ {name}": rule.replace("W", name) for name in WEIGHTS}
 
 
 ORDER = "The three results are in another order: query first, then key, then value."
@@ -126,9 +110,125 @@ TRANSPOSED = (
     "tells you so."
 )
 
+MISTAKES = (
+    Mistake("weights-transposed", TRANSPOSED, each("x @ W.mT")),
+    Mistake(
+        "columns-for-rows",
+        "The tokens are taken as columns: the result has features before positions. Here "
+        "every row of x is a token, and so is every row of the results.",
+        each("W.mT @ x.mT"),
+    ),
+    Mistake(
+        "matrix-first",
+        "The matrix stands before the tokens. Each token is a row of x, so the weight stands "
+        "to its right: x W, not W x.",
+        each("W @ x"),
+    ),
+    Mistake(
+        "elementwise",
+        "`*` multiplies number by number. A row times a matrix is a matrix product: each new "
+        "number is a sum over the old ones.",
+        each("x * W"),
+    ),
+    Mistake(
+        "three-axes-only",
+        "It takes a batch of sequences, three axes, and nothing else: there may be no leading "
+        "axis, or several.",
+        each("torch.einsum('bnd,dk->bnk', x, W)"),
+        also=(each("torch.bmm(x, W.expand(len(x), *W.shape))"),),
+    ),
+    Mistake(
+        "two-axes-only",
+        "One sequence is right, and a batch of them is not: there may be any number of "
+        "leading axes.",
+        each("torch.mm(x, W)"),
+        also=(each("torch.einsum('nd,dk->nk', x, W)"),),
+    ),
+    Mistake(
+        "joined-tokens",
+        "All sequences are joined into one: the results must keep every leading axis of x.",
+        each("x.reshape(-1, x.shape[-1]) @ W"),
+    ),
+    Mistake(
+        "order",
+        ORDER,
+        examples=tuple(from_weights(*order) for order in permutations(WEIGHTS) if order != WEIGHTS),
+    ),
+    Mistake(
+        "weight-used-twice",
+        SAME_WEIGHT,
+        examples=(
+            from_weights("W_q", "W_q", "W_v"),
+            from_weights("W_q", "W_k", "W_k"),
+            from_weights("W_k", "W_k", "W_v"),
+            from_weights("W_q", "W_v", "W_v"),
+            from_weights("W_q", "W_q", "W_q"),
+        ),
+    ),
+    Mistake(
+        "chained",
+        "Each projection starts from the result of the one before. All three start from x.",
+        {"x @ W_q": "(x := x @ W_q)", "x @ W_k": "(x := x @ W_k)"},
+    ),
+    Mistake(
+        "stacked",
+        "The three results are stacked in one tensor; return them as three, (query, key, "
+        "value), since their widths may differ.",
+        {RETURN: "return torch.stack([query, key, value])"},
+    ),
+    Mistake(
+        "joined",
+        "The three results are joined in one tensor; return three: (query, key, value).",
+        {RETURN: "return torch.cat([query, key, value], dim=-1)"},
+    ),
+    Mistake(
+        "query-scaled",
+        "The query is divided by √d_k. That belongs to chapter 03; here it is x W_q itself.",
+        {"x @ W_q": "x @ W_q / math.sqrt(W_q.shape[-1])"},
+    ),
+    Mistake(
+        "all-scaled",
+        "The results are divided by the root of their width. Here they are plain products.",
+        each("x @ W / math.sqrt(W.shape[-1])"),
+    ),
+    Mistake(
+        "tanh-applied",
+        "The results pass through a tanh. A projection is linear: the product alone.",
+        each("torch.tanh(x @ W)"),
+    ),
+    Mistake(
+        "negative-cut-off",
+        "Negative entries are set to 0 (a ReLU). A projection is linear: the product alone.",
+        each("(x @ W).relu()"),
+    ),
+    Mistake(
+        "input-added",
+        "The input is added to the product. That is a residual connection (chapter 07).",
+        each("x + x @ W"),
+    ),
+    Mistake(
+        "weights-of-its-own",
+        "The weights that are passed in are never used: new ones are drawn instead.",
+        each("nn.Linear(W.shape[0], W.shape[1])(x)"),
+    ),
+    Mistake(
+        "averaged-over-tokens",
+        "The tokens are averaged first: every token has its own query, key and value.",
+        each("x.mean(-2, keepdim=True) @ W"),
+    ),
+    Mistake(
+        "detached",
+        "The values are right, but no gradient reaches tokens and weights, so the projections "
+        "would never be trained. `.detach()`, `.data`, numpy, a new `nn.Linear` or "
+        "`torch.tensor(…)` cut it off.",
+        detached("query", "key", "value"),
+    ),
+)
+
 EXERCISE = Exercise(
     number="2.4",
     reference=project_qkv,
+    right=projected,
     outputs=(Output("query", "b n d"), Output("key", "b n d"), Output("value", "b n d")),
     difficulty=1,
     minutes=10,
@@ -165,116 +265,7 @@ EXERCISE = Exercise(
             {"x": "n d", "W_q": "", "W_k": "", "W_v": ""},
         ),
     ),
-    mistakes=(
-        Mistake("weights-transposed", TRANSPOSED, each(lambda x, W: x @ W.mT)),
-        Mistake(
-            "columns-for-rows",
-            "The tokens are taken as columns: the result has features before positions. Here "
-            "every row of x is a token, and so is every row of the results.",
-            each(lambda x, W: W.mT @ x.mT),
-        ),
-        Mistake(
-            "matrix-first",
-            "The matrix stands before the tokens. Each token is a row of x, so the weight stands "
-            "to its right: x W, not W x.",
-            each(lambda x, W: W @ x),
-        ),
-        Mistake(
-            "elementwise",
-            "`*` multiplies number by number. A row times a matrix is a matrix product: each new "
-            "number is a sum over the old ones.",
-            each(lambda x, W: x * W),
-        ),
-        Mistake(
-            "three-axes-only",
-            "It takes a batch of sequences, three axes, and nothing else: there may be no leading "
-            "axis, or several.",
-            each(lambda x, W: torch.einsum("bnd,dk->bnk", x, W)),
-            also=(each(lambda x, W: torch.bmm(x, W.expand(len(x), *W.shape))),),
-        ),
-        Mistake(
-            "two-axes-only",
-            "One sequence is right, and a batch of them is not: there may be any number of "
-            "leading axes.",
-            each(lambda x, W: torch.mm(x, W)),
-            also=(each(lambda x, W: torch.einsum("nd,dk->nk", x, W)),),
-        ),
-        Mistake(
-            "joined-tokens",
-            "All sequences are joined into one: the results must keep every leading axis of x.",
-            each(lambda x, W: x.reshape(-1, x.shape[-1]) @ W),
-        ),
-        Mistake(
-            "order",
-            ORDER,
-            examples=tuple(from_weights(*p) for p in permutations(range(3)) if p != (0, 1, 2)),
-        ),
-        Mistake(
-            "weight-used-twice",
-            SAME_WEIGHT,
-            examples=tuple(
-                from_weights(*w) for w in ((0, 0, 2), (0, 1, 1), (1, 1, 2), (0, 2, 2), (0, 0, 0))
-            ),
-        ),
-        Mistake(
-            "chained",
-            "Each projection starts from the result of the one before. All three start from x.",
-            chained,
-        ),
-        Mistake(
-            "stacked",
-            "The three results are stacked in one tensor; return them as three, (query, key, "
-            "value), since their widths may differ.",
-            lambda x, W_q, W_k, W_v: torch.stack(project_qkv(x, W_q, W_k, W_v)),
-        ),
-        Mistake(
-            "joined",
-            "The three results are joined in one tensor; return three: (query, key, value).",
-            lambda x, W_q, W_k, W_v: torch.cat(project_qkv(x, W_q, W_k, W_v), dim=-1),
-        ),
-        Mistake(
-            "query-scaled",
-            "The query is divided by √d_k. That belongs to chapter 03; here it is x W_q itself.",
-            query_scaled,
-        ),
-        Mistake(
-            "all-scaled",
-            "The results are divided by the root of their width. Here they are plain products.",
-            each(lambda x, W: x @ W / sqrt(W.shape[-1])),
-        ),
-        Mistake(
-            "tanh-applied",
-            "The results pass through a tanh. A projection is linear: the product alone.",
-            each(lambda x, W: torch.tanh(x @ W)),
-        ),
-        Mistake(
-            "negative-cut-off",
-            "Negative entries are set to 0 (a ReLU). A projection is linear: the product alone.",
-            each(lambda x, W: (x @ W).relu()),
-        ),
-        Mistake(
-            "input-added",
-            "The input is added to the product. That is a residual connection (chapter 07).",
-            each(lambda x, W: x + x @ W),
-        ),
-        Mistake(
-            "weights-of-its-own",
-            "The weights that are passed in are never used: new ones are drawn instead.",
-            fresh_layers,
-        ),
-        Mistake(
-            "averaged-over-tokens",
-            "The tokens are averaged first: every token has its own query, key and value.",
-            each(lambda x, W: x.mean(-2, keepdim=True) @ W),
-        ),
-        Mistake(
-            "detached",
-            "The values are right, but no gradient reaches tokens and weights, so the projections "
-            "would never be trained. `.detach()`, `.data`, numpy, a new `nn.Linear` or "
-            "`torch.tensor(…)` cut it off.",
-            detached_inputs(project_qkv),
-        ),
-    ),
+    mistakes=MISTAKES,
     hints=(
         "A token is a row of x. Row times matrix gives a row: which axis of the matrix is summed "
         "over?",

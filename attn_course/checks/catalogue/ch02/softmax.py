@@ -15,7 +15,7 @@ from attn_course.checks.catalogue.ch02.softmax_mistakes import (
     MISTAKES,
     POWERS_OF_TWO,
     SCORES_CLAMPED,
-    SCORES_SCALED,
+    weighed,
 )
 from attn_course.checks.exercise import (
     Answer,
@@ -28,6 +28,7 @@ from attn_course.checks.exercise import (
     tenths,
 )
 from attn_course.checks.gradients import gradient_stage
+from attn_course.sentences import say
 
 # -- probes -----------------------------------------------------------------------------------
 
@@ -110,11 +111,11 @@ def read_temperature(seen: Sequence[Seen]) -> Diagnosis | None:
         return _scaled(factors)
     added = torch.cat([epsilon.flatten() for epsilon in epsilons])
     if bool((added > 0.1).all()):
-        return Diagnosis(
-            f"The weights do not sum to one: {added.mean():.3g} is added to the sum below the "
-            "fraction. It is the sum of the exponentials alone.",
-            "epsilon-added",
+        words = (
+            "The weights do not sum to one: {added} is added to the sum below the fraction. It is "
+            "the sum of the exponentials alone."
         )
+        return Diagnosis(say(words, added=f"{added.mean():.3g}"), "epsilon-added")
     if bool((added > 1e-6).all()):
         return Diagnosis(EPSILON_ADDED, "epsilon-added")
     return None
@@ -156,12 +157,17 @@ def _scaled(factors: list[float]) -> Diagnosis | None:
         )
     if all(abs(factor - math.log(2)) < 1e-3 for factor in factors):
         return Diagnosis(POWERS_OF_TWO, "powers-of-two")
-    return Diagnosis(f"{SCORES_SCALED} (by {shown} in these probes).", "scores-scaled")
+    words = (
+        "The scores are multiplied by something before the exponential (by {shown} in these "
+        "probes)."
+    )
+    return Diagnosis(say(words, shown=shown), "scores-scaled")
 
 
 EXERCISE = Exercise(
     number="2.2",
     reference=softmax,
+    right=weighed,
     outputs=(Output("weights"),),
     difficulty=2,
     minutes=15,
@@ -193,7 +199,7 @@ EXERCISE = Exercise(
             draw_double,
             EPSILON_ADDED,
             call=missing_billionths,
-            outputs=(Output("lack of the sums to 1, in billionths"),),
+            outputs=(Output(say("lack of the sums to 1, in billionths")),),
             diagnose=read_sums,
         ),
         gradient_stage(draw_weights_to_train, ("scores", "dim"), {"scores": ""}),

@@ -32,7 +32,7 @@ MISTAKES = (
     *SOFTMAX.without("no-softmax"),
     *MASK,
     *RESULT.without("output-only"),
-    *GRADIENT,
+    *GRADIENT.without("softmax-detached"),
     Mistake(
         "query-altered",
         "The caller's query is changed in place (`/=` writes into it).",

@@ -24,5 +24,11 @@ GRADIENT = Family(
         "sum, so queries and keys would never learn.",
         {"weights @ value": "weights.detach() @ value"},
     ),
+    Mistake(
+        "softmax-detached",
+        "The weights are cut off from the gradient as soon as they are made: queries and keys "
+        "would never learn.",
+        {"scores.softmax(dim=-1)": "scores.softmax(dim=-1).detach()"},
+    ),
 )
-"""Edits of `output = weights @ value` and of `return output, weights`."""
+"""Edits of `scores.softmax(dim=-1)`, `output = weights @ value` and `return output, weights`."""
