@@ -11,8 +11,8 @@ from torch import Generator, Tensor
 
 from attn_course.attention import attention_entropy
 from attn_course.checks import ready_made
+from attn_course.checks.catalogue.families.gradient import detached
 from attn_course.checks.exercise import (
-    Answer,
     Diagnosis,
     Exercise,
     Mistake,
@@ -21,6 +21,8 @@ from attn_course.checks.exercise import (
     Stage,
     normal,
 )
+from attn_course.checks.gradients import gradient_of
+from attn_course.sentences import joined, say
 
 ENTROPY = (Output("entropy", "b i"),)
 
@@ -86,40 +88,37 @@ def read_shift(seen: Sequence[Seen]) -> Diagnosis | None:
             torch.allclose(spoilt(p, eps) - exact, h - exact, rtol=0.05, atol=slack)
             for p, h, exact in probes
         ):
-            return Diagnosis(f"{what.format(f'{eps:.1g}')} {_NO_SHIFT}", mistake)
+            return Diagnosis(joined([say(what, eps=f"{eps:.1g}"), NO_SHIFT]), mistake)
     return None
 
 
 _GRID = torch.logspace(-7, -0.5, 2000, dtype=torch.float64).tolist()
 _SPOILT: dict[str, tuple[Callable[[Tensor, float], Tensor], str]] = {
     # first, since it explains the fewest: a number beside one weight fits almost any error
-    "This fits a sum from which weights up to {} are left out.": (
+    "This fits a sum from which weights up to {eps} are left out.": (
         lambda p, eps: surprise(torch.where(p > eps, p, 0.0)).sum(-1),
         "small-weights-left-out",
     ),
-    "This fits a logarithm of the weight plus {}.": (
+    "This fits a logarithm of the weight plus {eps}.": (
         lambda p, eps: -(p * (p + eps).log()).sum(-1),
         "shifted-logarithm",
     ),
-    "This fits a logarithm of the weight raised to {} where it is less.": (
+    "This fits a logarithm of the weight raised to {eps} where it is less.": (
         lambda p, eps: -(p * p.clamp(min=eps).log()).sum(-1),
         "shifted-logarithm",
     ),
-    "This fits a logarithm of the weight that was raised to {} where it is less, in front of the "
-    "logarithm too.": (
+    "This fits a logarithm of the weight that was raised to {eps} where it is less, in front of "
+    "the logarithm too.": (
         lambda p, eps: -(p.clamp(min=eps) * p.clamp(min=eps).log()).sum(-1),
         "shifted-logarithm",
     ),
 }
 
 
-_NO_SHIFT = (
+NO_SHIFT = (
     "What keeps log 0 away must change nothing where the weight is not 0: look for a smaller "
     "number, or treat exactly the zeros."
 )
-
-
-# -- known-wrong versions ---------------------------------------------------------------------
 
 
 def surprise(weights: Tensor) -> Tensor:
@@ -127,34 +126,181 @@ def surprise(weights: Tensor) -> Tensor:
     return -(weights * weights.masked_fill(weights == 0, 1.0).log())
 
 
-def of_entropy(change: Callable[..., Tensor]) -> Answer:
-    """A version that spoils the right result."""
-    return lambda weights: change(surprise(weights).sum(dim=-1), weights.shape[-1])
+# -- a right answer and what goes wrong in it --------------------------------------------------
 
 
-def shifted(eps: float) -> Answer:
-    """Adds a number that is too large inside the logarithm."""
-    return lambda weights: -(weights * (weights + eps).log()).sum(dim=-1)
+def entropy_of(weights: Tensor) -> Tensor:
+    """The right answer that the mistakes edit."""
+    safe = weights.masked_fill(weights == 0, 1.0)
+    logs = safe.log()
+    entropy = -(weights * logs).sum(dim=-1)
+    return entropy
 
 
-def floored(eps: float) -> Answer:
-    """Puts a floor under the weights that is too high."""
-    return lambda weights: -(weights * weights.clamp(min=eps).log()).sum(dim=-1)
+SAFE = "weights.masked_fill(weights == 0, 1.0)"
+LOGS = "safe.log()"
+PRODUCT = "(weights * logs)"
+SUM = "sum(dim=-1)"
+RETURN = "return entropy"
 
 
-def without_small(eps: float) -> Answer:
-    """Leaves small weights out."""
-    return lambda weights: surprise(torch.where(weights > eps, weights, 0.0)).sum(dim=-1)
+def binary(weights: Tensor) -> Tensor:
+    """Adds what each key's absence would tell."""
+    return (surprise(weights) + surprise(1 - weights)).sum(dim=-1)
 
 
-def raised(eps: float) -> Answer:
-    """Raises all small weights, then takes the entropy."""
-    return lambda weights: surprise(weights.clamp(min=eps)).sum(dim=-1)
-
+MISTAKES = (
+    Mistake(
+        "sign",
+        "The sign is lost: the logarithm of a weight is negative, an entropy is not.",
+        {RETURN: "return -entropy"},
+    ),
+    Mistake(
+        "log2",
+        "This is the entropy in bits: the logarithm is to base 2, and nats take base e.",
+        {LOGS: "safe.log2()"},
+    ),
+    Mistake(
+        "log10",
+        "The logarithm is to base 10; nats take base e.",
+        {LOGS: "safe.log10()"},
+    ),
+    Mistake(
+        "mean-over-keys",
+        "The mean over the keys is taken in place of their sum.",
+        {SUM: "mean(dim=-1)"},
+    ),
+    Mistake(
+        "divided-by-log-n",
+        "The entropy is divided by log n, its largest value; here it is asked for in nats.",
+        {RETURN: "return entropy / math.log(weights.shape[-1])"},
+    ),
+    Mistake(
+        "perplexity",
+        "This is exp of the entropy (the number of keys that share, the perplexity).",
+        {RETURN: "return entropy.exp()"},
+    ),
+    Mistake(
+        "distance-from-uniform",
+        "This is log n − H, how far the row is from uniform: it falls as attention spreads.",
+        {RETURN: "return math.log(weights.shape[-1]) - entropy"},
+    ),
+    Mistake(
+        "not-summed",
+        "This holds one number for each weight; a row of weights has one entropy, their sum.",
+        {f".{SUM}": ""},
+    ),
+    Mistake(
+        "summed-over-everything",
+        "All rows are summed into one number; each row has an entropy of its own. (A boolean "
+        "index such as weights[weights > 0] flattens the rows, too.)",
+        {SUM: "sum()"},
+    ),
+    Mistake(
+        "averaged-over-rows",
+        "The mean over all rows is returned; each row has an entropy of its own.",
+        {RETURN: "return entropy.mean()"},
+    ),
+    Mistake(
+        "summed-over-queries",
+        "The sum runs over the queries; a row of weights is one query's, and its keys lie on "
+        "the last axis.",
+        {SUM: "sum(dim=-2)"},
+    ),
+    Mistake(
+        "summed-over-first-axis",
+        "The sum runs over the first axis; the keys lie on the last one.",
+        {SUM: "sum(dim=0)"},
+    ),
+    Mistake(
+        "axis-counted-from-left",
+        "The axis of the sum is counted from the left, so it is another one as soon as there "
+        "are more or fewer leading axes.",
+        {SUM: "sum(dim=1)"},
+    ),
+    Mistake(
+        "axis-kept",
+        "The summed axis is still there with size 1 (keepdim); it should be gone.",
+        {SUM: "sum(dim=-1, keepdim=True)"},
+    ),
+    Mistake(
+        "weight-forgotten",
+        "The logarithms are summed without their weights: each log p counts p times.",
+        {SAFE: "weights", PRODUCT: "logs"},
+    ),
+    Mistake(
+        "logarithms-averaged",
+        "All logarithms count alike: each log p counts p times, not 1/n times.",
+        {SAFE: "weights", PRODUCT: "logs", SUM: "mean(dim=-1)"},
+    ),
+    Mistake(
+        "logarithm-forgotten",
+        "The squares of the weights are summed: where is the logarithm?",
+        {PRODUCT: "(weights * weights)"},
+    ),
+    Mistake(
+        "gini",
+        "This is 1 − Σ p², another measure of spread, not the entropy.",
+        {PRODUCT: "(weights * weights)", RETURN: "return 1 + entropy"},
+    ),
+    Mistake(
+        "softmax-again",
+        "The rows are weights already; a softmax over them makes them nearly equal.",
+        {SAFE: "weights.softmax(dim=-1)", PRODUCT: "(weights.softmax(dim=-1) * logs)"},
+        also=(
+            {LOGS: "weights.log_softmax(dim=-1)"},
+            {LOGS: "weights.log_softmax(dim=-1)", PRODUCT: "logs"},
+        ),
+    ),
+    Mistake(
+        "binary-entropy",
+        "−(1 − p) log(1 − p) is added for each key: that is the entropy of n separate "
+        "yes-or-no choices, and a row of weights is one choice among n.",
+        binary,
+    ),
+    Mistake(
+        "nan-at-zero",
+        "A weight of 0 gives NaN: log 0 is minus infinity, and 0 times that is NaN. What "
+        "should such a weight contribute?",
+        {SAFE: "weights"},
+    ),
+    Mistake(
+        "shifted-logarithm",
+        joined(["The logarithm is not taken of the weight itself.", NO_SHIFT]),
+        examples=(
+            {SAFE: "weights + 1e-2"},
+            {SAFE: "weights + 1e-4"},
+            {SAFE: "weights.clamp(min=1e-1)"},
+            {SAFE: "weights.clamp(min=1e-2)"},
+            {SAFE: "weights.clamp(min=1e-3)", PRODUCT: "(weights.clamp(min=1e-3) * logs)"},
+        ),
+    ),
+    Mistake(
+        "small-weights-left-out",
+        joined(["Small weights are left out of the sum, as if they were 0.", NO_SHIFT]),
+        examples=(
+            {PRODUCT: "torch.where(weights > 1e-2, weights * logs, 0.0)"},
+            {PRODUCT: "torch.where(weights > 1e-4, weights * logs, 0.0)"},
+        ),
+    ),
+    Mistake(
+        "gradient-nan",
+        "The entropy is right, but its gradient is NaN where a weight is 0: log 0 was taken, "
+        "and what was made of it replaced afterwards. The logarithm must not meet the 0.",
+        {SAFE: "weights", PRODUCT: "(weights * logs).nan_to_num()"},
+    ),
+    Mistake(
+        "detached",
+        "The entropy does not depend on the weights any more: a float, numpy, `.data`, "
+        "`.detach()` or `no_grad` on the way has cut the gradient.",
+        detached("entropy"),
+    ),
+)
 
 EXERCISE = Exercise(
     number="3.1",
     reference=attention_entropy,
+    right=entropy_of,
     outputs=ENTROPY,
     difficulty=1,
     minutes=10,
@@ -187,147 +333,10 @@ EXERCISE = Exercise(
             "The value is right, but the gradient with respect to the scores behind the weights "
             "is not.",
             call=gradient,
-            outputs=(Output("gradient of the scores", "i j"),),
+            outputs=(gradient_of("the scores", "i j"),),
         ),
     ),
-    mistakes=(
-        Mistake(
-            "sign",
-            "The sign is lost: the logarithm of a weight is negative, an entropy is not.",
-            of_entropy(lambda entropy, n: -entropy),
-        ),
-        Mistake(
-            "log2",
-            "This is the entropy in bits: the logarithm is to base 2, and nats take base e.",
-            of_entropy(lambda entropy, n: entropy / math.log(2)),
-        ),
-        Mistake(
-            "log10",
-            "The logarithm is to base 10; nats take base e.",
-            of_entropy(lambda entropy, n: entropy / math.log(10)),
-        ),
-        Mistake(
-            "mean-over-keys",
-            "The mean over the keys is taken in place of their sum.",
-            of_entropy(lambda entropy, n: entropy / n),
-        ),
-        Mistake(
-            "divided-by-log-n",
-            "The entropy is divided by log n, its largest value; here it is asked for in nats.",
-            of_entropy(lambda entropy, n: entropy / math.log(n)),
-        ),
-        Mistake(
-            "perplexity",
-            "This is exp of the entropy (the number of keys that share, the perplexity).",
-            of_entropy(lambda entropy, n: entropy.exp()),
-        ),
-        Mistake(
-            "distance-from-uniform",
-            "This is log n − H, how far the row is from uniform: it falls as attention spreads.",
-            of_entropy(lambda entropy, n: math.log(n) - entropy),
-        ),
-        Mistake(
-            "not-summed",
-            "This holds one number for each weight; a row of weights has one entropy, their sum.",
-            surprise,
-        ),
-        Mistake(
-            "summed-over-everything",
-            "All rows are summed into one number; each row has an entropy of its own. (A boolean "
-            "index such as weights[weights > 0] flattens the rows, too.)",
-            lambda weights: surprise(weights).sum(),
-        ),
-        Mistake(
-            "averaged-over-rows",
-            "The mean over all rows is returned; each row has an entropy of its own.",
-            lambda weights: surprise(weights).sum(dim=-1).mean(),
-        ),
-        Mistake(
-            "summed-over-queries",
-            "The sum runs over the queries; a row of weights is one query's, and its keys lie on "
-            "the last axis.",
-            lambda weights: surprise(weights).sum(dim=-2),
-        ),
-        Mistake(
-            "summed-over-first-axis",
-            "The sum runs over the first axis; the keys lie on the last one.",
-            lambda weights: surprise(weights).sum(dim=0),
-        ),
-        Mistake(
-            "axis-counted-from-left",
-            "The axis of the sum is counted from the left, so it is another one as soon as there "
-            "are more or fewer leading axes.",
-            lambda weights: surprise(weights).sum(dim=1),
-        ),
-        Mistake(
-            "axis-kept",
-            "The summed axis is still there with size 1 (keepdim); it should be gone.",
-            lambda weights: surprise(weights).sum(dim=-1, keepdim=True),
-        ),
-        Mistake(
-            "weight-forgotten",
-            "The logarithms are summed without their weights: each log p counts p times.",
-            lambda weights: -weights.log().sum(dim=-1),
-        ),
-        Mistake(
-            "logarithms-averaged",
-            "All logarithms count alike: each log p counts p times, not 1/n times.",
-            lambda weights: -weights.log().mean(dim=-1),
-        ),
-        Mistake(
-            "logarithm-forgotten",
-            "The squares of the weights are summed: where is the logarithm?",
-            lambda weights: -(weights * weights).sum(dim=-1),
-        ),
-        Mistake(
-            "gini",
-            "This is 1 − Σ p², another measure of spread, not the entropy.",
-            lambda weights: 1 - (weights * weights).sum(dim=-1),
-        ),
-        Mistake(
-            "softmax-again",
-            "The rows are weights already; a softmax over them makes them nearly equal.",
-            lambda weights: surprise(weights.softmax(-1)).sum(dim=-1),
-            also=(
-                lambda weights: -(weights * weights.log_softmax(-1)).sum(dim=-1),
-                lambda weights: -weights.log_softmax(-1).sum(dim=-1),
-            ),
-        ),
-        Mistake(
-            "binary-entropy",
-            "−(1 − p) log(1 − p) is added for each key: that is the entropy of n separate "
-            "yes-or-no choices, and a row of weights is one choice among n.",
-            lambda weights: (surprise(weights) + surprise(1 - weights)).sum(dim=-1),
-        ),
-        Mistake(
-            "nan-at-zero",
-            "A weight of 0 gives NaN: log 0 is minus infinity, and 0 times that is NaN. What "
-            "should such a weight contribute?",
-            lambda weights: -(weights * weights.log()).sum(dim=-1),
-        ),
-        Mistake(
-            "shifted-logarithm",
-            f"The logarithm is not taken of the weight itself. {_NO_SHIFT}",
-            examples=(shifted(1e-2), shifted(1e-4), floored(1e-1), floored(1e-2), raised(1e-3)),
-        ),
-        Mistake(
-            "small-weights-left-out",
-            f"Small weights are left out of the sum, as if they were 0. {_NO_SHIFT}",
-            examples=(without_small(1e-2), without_small(1e-4)),
-        ),
-        Mistake(
-            "gradient-nan",
-            "The entropy is right, but its gradient is NaN where a weight is 0: log 0 was taken, "
-            "and what was made of it replaced afterwards. The logarithm must not meet the 0.",
-            lambda weights: -(weights * weights.log()).nan_to_num().sum(dim=-1),
-        ),
-        Mistake(
-            "detached",
-            "The entropy does not depend on the weights any more: a float, numpy, `.data`, "
-            "`.detach()` or `no_grad` on the way has cut the gradient.",
-            of_entropy(lambda entropy, n: entropy.detach()),
-        ),
-    ),
+    mistakes=MISTAKES,
     hints=(
         "One number for each row: multiply each weight by its own logarithm, sum over the last "
         "axis, change the sign.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Generator, Tensor
@@ -10,7 +10,6 @@ from torch import Generator, Tensor
 from attn_course.attention import softmax_gradient
 from attn_course.checks import ready_made
 from attn_course.checks.exercise import (
-    Answer,
     Diagnosis,
     Exercise,
     Mistake,
@@ -19,6 +18,7 @@ from attn_course.checks.exercise import (
     Stage,
     normal,
 )
+from attn_course.sentences import say
 
 EPS = 1e-5
 
@@ -62,24 +62,26 @@ def read_size(seen: Sequence[Seen]) -> Diagnosis | None:
             "multiplied-by-eps",
         )
     if all(bool((a.abs() < 1e-6 * e.abs().max()).all()) for a, e in both):
-        return Diagnosis(_NOTHING_MOVES, "all-moved-together")
+        return Diagnosis(NOTHING_MOVES, "all-moved-together")
     off = max(((a - e).abs().max() / e.abs().max()).item() for a, e in both)
     if off < 1e-4:
-        return Diagnosis(
-            f"Nearly right: the largest entry is missed by a share of {off:.0e}. A step much wider "
-            "than eps, or a rounded result, leaves that much."
-        )
+        return Diagnosis(say(NEARLY_RIGHT, share=f"{off:.0e}"))
     rounded = all(torch.equal(a, a.round(decimals=6)) for a, _ in both)
     if off < 0.05 and not rounded:
-        return Diagnosis(
-            f"Right up to noise of {off:.0e} of the largest entry, though the scores are float64. "
-            "Somewhere on the way they become float32, which keeps seven digits.",
-            "single-precision",
-        )
+        return Diagnosis(say(BECOME_SINGLE, share=f"{off:.0e}"), "single-precision")
     return None
 
 
-_NOTHING_MOVES = (
+NEARLY_RIGHT = (
+    "Nearly right: the largest entry is missed by a share of {share}. A step much wider than eps, "
+    "or a rounded result, leaves that much."
+)
+BECOME_SINGLE = (
+    "Right up to noise of {share} of the largest entry, though the scores are float64. Somewhere "
+    "on the way they become float32, which keeps seven digits."
+)
+
+NOTHING_MOVES = (
     "All entries are 0: either all scores were moved together, or the sum of all weights was "
     "looked at. Neither changes anything."
 )
@@ -89,49 +91,35 @@ def read_rounding(seen: Sequence[Seen]) -> Diagnosis | None:
     """Tell rounding noise from a wrong formula: it is small everywhere, and has no pattern."""
     noise = [(p.actual - p.expected).abs().max() / p.expected.abs().max() for p in seen]
     if all(share < 0.25 for share in noise):
-        return Diagnosis(
-            f"Right up to noise of {max(noise).item():.1g} of the largest entry. float32 keeps "
-            "seven digits, and the two weights that you subtract agree in five or more of them. "
-            "Which dtype keeps enough?",
-            "single-precision",
+        words = (
+            "Right up to noise of {share} of the largest entry. float32 keeps seven digits, and "
+            "the two weights that you subtract agree in five or more of them. Which dtype keeps "
+            "enough?"
         )
+        return Diagnosis(say(words, share=f"{max(noise).item():.1g}"), "single-precision")
     return None
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
+# -- a right answer and what goes wrong in it --------------------------------------------------
 
 
-def quotient(
-    scores: Tensor,
-    index: int,
-    eps: float = EPS,
-    *,
-    nudge: Callable[[Tensor, float], Tensor] = lambda scores, eps: eps * torch.eye(len(scores)),
-    weigh: Callable[[Tensor], Tensor] = lambda scores: scores.softmax(-1),
-    pick: Callable[[Tensor, int], Tensor] = lambda weights, index: weights[..., index],
-    sides: tuple[int, int] = (1, -1),
-    divide: Callable[[Tensor, float], Tensor] = lambda difference, eps: difference / (2 * eps),
-) -> Tensor:
-    """The difference quotient with its joints open; row m of `nudge` moves score m."""
+def quotients(scores: Tensor, index: int, eps: float = EPS) -> Tensor:
+    """The right answer that the mistakes edit; row m of the nudges moves score m."""
     scores = scores.double()
-    step = nudge(scores, eps)
-    above, below = (pick(weigh(scores + side * step), index) for side in sides)
-    return divide(above - below, eps)
+    nudges = eps * torch.eye(len(scores), dtype=torch.float64)
+    moved = torch.stack([scores + nudges, scores - nudges])
+    weights = moved.softmax(dim=-1)
+    above, below = weights[..., index]
+    gradient = (above - below) / (2 * eps)
+    return gradient
 
 
-def version(**joints: object) -> Answer:
-    """A version in which some joints are replaced."""
-
-    def answer(scores: Tensor, index: int, eps: float = EPS) -> Tensor:
-        return quotient(scores, index, eps, **joints)  # pyright: ignore[reportArgumentType]
-
-    return answer
-
-
-def jacobian(scores: Tensor) -> Tensor:
-    """All derivatives ∂ p_i / ∂ s_j."""
-    weights = scores.double().softmax(-1)
-    return torch.diag(weights) - torch.outer(weights, weights)
+NUDGES = "eps * torch.eye(len(scores), dtype=torch.float64)"
+MOVED = "[scores + nudges, scores - nudges]"
+ABOVE_ALONE = "[scores + nudges, scores.expand_as(nudges)]"
+BELOW_ALONE = "[scores.expand_as(nudges), scores - nudges]"
+SOFT = "moved.softmax(dim=-1)"
+PICKED = "[..., index]"
 
 
 def without_restoring(scores: Tensor, index: int, eps: float = EPS) -> Tensor:
@@ -145,27 +133,150 @@ def without_restoring(scores: Tensor, index: int, eps: float = EPS) -> Tensor:
     return torch.stack(gradient)
 
 
-def accumulating(scores: Tensor, index: int, eps: float = EPS) -> Tensor:
-    """Each nudge stays in place while the next score is moved too."""
-    steps = eps * torch.eye(len(scores), dtype=torch.float64).cumsum(0)
-    return quotient(scores, index, eps, nudge=lambda scores, eps: steps)
-
-
-def single(scores: Tensor, index: int, eps: float = EPS) -> Tensor:
-    """Stays in the dtype of the scores."""
-    nudges = eps * torch.eye(len(scores), dtype=scores.dtype)
-    above, below = (scores + nudges).softmax(-1), (scores - nudges).softmax(-1)
-    return (above - below)[:, index] / (2 * eps)
-
-
-def unit(scores: Tensor, index: int) -> Tensor:
-    """1 at the index, 0 elsewhere."""
-    return torch.eye(len(scores), dtype=torch.float64)[index]
-
+MISTAKES = (
+    Mistake(
+        "divided-by-eps",
+        "Everything is twice too large: the two points lie 2ε apart, not ε.",
+        {"/ (2 * eps)": "/ eps"},
+    ),
+    Mistake(
+        "not-divided",
+        "This is the difference of the two weights; a derivative is a difference divided by "
+        "the distance of the two points.",
+        {" / (2 * eps)": ""},
+    ),
+    Mistake(
+        "multiplied-by-eps",
+        "Everything is ε² times what it should be: in Python a / 2 * b means (a / 2) · b.",
+        examples=({"/ (2 * eps)": "/ 2 * eps"},),
+    ),
+    Mistake(
+        "one-sided-forward",
+        "This is the one-sided quotient (p(s + ε) − p(s)) / ε: its error shrinks as ε, that of "
+        "the two-sided one as ε².",
+        {MOVED: ABOVE_ALONE, "/ (2 * eps)": "/ eps"},
+    ),
+    Mistake(
+        "one-sided-backward",
+        "This is the one-sided quotient (p(s) − p(s − ε)) / ε: its error shrinks as ε, that of "
+        "the two-sided one as ε².",
+        {MOVED: BELOW_ALONE, "/ (2 * eps)": "/ eps"},
+    ),
+    Mistake(
+        "one-side-for-two",
+        "Everything is half as large as it should be: only one of the two points was moved, "
+        "and the difference divided by the distance 2ε.",
+        {MOVED: ABOVE_ALONE},
+    ),
+    Mistake(
+        "step-fixed-in-the-quotient",
+        "The scores move by eps, but the difference is divided by a distance that does not "
+        "depend on eps.",
+        {"2 * eps": "2 * EPS"},
+    ),
+    Mistake(
+        "sign",
+        "The sign is wrong: raising a score raises its own weight.",
+        {"above - below": "below - above"},
+    ),
+    Mistake(
+        "all-moved-together",
+        NOTHING_MOVES,
+        examples=(
+            {NUDGES: "torch.full((len(scores), len(scores)), eps)"},
+            {PICKED: ".sum(dim=-1)"},
+        ),
+    ),
+    Mistake(
+        "own-score-only",
+        "This is one number: how the weight answers to its own score. The other scores move "
+        "it too.",
+        {"return gradient": "return gradient[index]"},
+    ),
+    Mistake(
+        "each-weight-by-its-own-score",
+        "Entry m is the change of weight m, not of the weight at `index`.",
+        {PICKED: ".diagonal(dim1=-2, dim2=-1)"},
+    ),
+    Mistake(
+        "index-ignored",
+        "This is the gradient of the first weight, whatever `index` is.",
+        {PICKED: "[..., 0]"},
+    ),
+    Mistake(
+        "largest-weight",
+        "This is the gradient of the largest weight, whatever `index` is.",
+        {PICKED: ".amax(dim=-1)"},
+    ),
+    Mistake(
+        "whole-jacobian",
+        "These are the gradients of all weights; only that of the weight at `index` is asked.",
+        {PICKED: ""},
+    ),
+    Mistake(
+        "log-weight",
+        "This is the gradient of the logarithm of the weight, not of the weight.",
+        {SOFT: "moved.log_softmax(dim=-1)"},
+    ),
+    Mistake(
+        "loss",
+        "This is the gradient of −log p, the loss, not of the weight p.",
+        {SOFT: "-moved.log_softmax(dim=-1)"},
+    ),
+    Mistake(
+        "weights-moved",
+        "The weights were moved after the softmax; it is the scores that are to move.",
+        {
+            "scores + nudges": "scores.softmax(dim=-1) + nudges",
+            "scores - nudges": "scores.softmax(dim=-1) - nudges",
+            SOFT: "moved",
+        },
+    ),
+    Mistake(
+        "relative-step",
+        "Each score moves by a share of itself, but is divided as if it had moved by eps.",
+        {NUDGES: "eps * torch.diag(scores)"},
+    ),
+    Mistake(
+        "softmax-over-the-copies",
+        "The softmax runs over the copies of the scores, not within each copy.",
+        {SOFT: "moved.softmax(dim=-2)"},
+    ),
+    Mistake(
+        "nudge-not-taken-back",
+        "A score that was moved stays moved while the next one has its turn.",
+        without_restoring,
+    ),
+    Mistake(
+        "nudges-accumulate",
+        "With each entry one more score is moved along; each one has its turn alone.",
+        {NUDGES: f"{NUDGES}.cumsum(dim=0)"},
+    ),
+    Mistake(
+        "unstable-softmax",
+        "exp of a large score is infinite. The softmax does not change when the same number "
+        "is taken from all scores.",
+        {SOFT: "moved.exp() / moved.exp().sum(dim=-1, keepdim=True)"},
+    ),
+    Mistake(
+        "single-precision",
+        "Right up to noise: float32 keeps seven digits, and the two weights that are "
+        "subtracted agree in most of them.",
+        examples=(
+            {"scores.double()": "scores", "torch.float64": "scores.dtype"},
+            {
+                "scores.double()": "scores.float()",
+                "torch.float64": "torch.float32",
+                "return gradient": "return gradient.double()",
+            },
+        ),
+    ),
+)
 
 EXERCISE = Exercise(
     number="3.3",
     reference=softmax_gradient,
+    right=quotients,
     outputs=(Output("gradient", "score"),),
     difficulty=2,
     minutes=15,
@@ -189,137 +300,7 @@ EXERCISE = Exercise(
         Stage("given step", draw_step, "With another eps than the usual one the result differs."),
         Stage("large scores", draw_large, "With scores in the thousands the result differs."),
     ),
-    mistakes=(
-        Mistake(
-            "divided-by-eps",
-            "Everything is twice too large: the two points lie 2ε apart, not ε.",
-            version(divide=lambda difference, eps: difference / eps),
-        ),
-        Mistake(
-            "not-divided",
-            "This is the difference of the two weights; a derivative is a difference divided by "
-            "the distance of the two points.",
-            version(divide=lambda difference, eps: difference),
-        ),
-        Mistake(
-            "multiplied-by-eps",
-            "Everything is ε² times what it should be: in Python a / 2 * b means (a / 2) · b.",
-            examples=(version(divide=lambda difference, eps: difference / 2 * eps),),
-        ),
-        Mistake(
-            "one-sided-forward",
-            "This is the one-sided quotient (p(s + ε) − p(s)) / ε: its error shrinks as ε, that of "
-            "the two-sided one as ε².",
-            version(sides=(1, 0), divide=lambda difference, eps: difference / eps),
-        ),
-        Mistake(
-            "one-sided-backward",
-            "This is the one-sided quotient (p(s) − p(s − ε)) / ε: its error shrinks as ε, that of "
-            "the two-sided one as ε².",
-            version(sides=(0, -1), divide=lambda difference, eps: difference / eps),
-        ),
-        Mistake(
-            "one-side-for-two",
-            "Everything is half as large as it should be: only one of the two points was moved, "
-            "and the difference divided by the distance 2ε.",
-            version(sides=(1, 0)),
-        ),
-        Mistake(
-            "step-fixed-in-the-quotient",
-            "The scores move by eps, but the difference is divided by a distance that does not "
-            "depend on eps.",
-            version(divide=lambda difference, eps: difference / (2 * EPS)),
-        ),
-        Mistake(
-            "sign",
-            "The sign is wrong: raising a score raises its own weight.",
-            version(sides=(-1, 1)),
-        ),
-        Mistake(
-            "all-moved-together",
-            _NOTHING_MOVES,
-            examples=(
-                version(nudge=lambda scores, eps: torch.full((len(scores), len(scores)), eps)),
-                version(pick=lambda weights, index: weights.sum(-1)),
-            ),
-        ),
-        Mistake(
-            "own-score-only",
-            "This is one number: how the weight answers to its own score. The other scores move "
-            "it too.",
-            lambda scores, index, eps=EPS: jacobian(scores)[index, index],
-        ),
-        Mistake(
-            "each-weight-by-its-own-score",
-            "Entry m is the change of weight m, not of the weight at `index`.",
-            lambda scores, index, eps=EPS: jacobian(scores).diagonal(),
-        ),
-        Mistake(
-            "index-ignored",
-            "This is the gradient of the first weight, whatever `index` is.",
-            version(pick=lambda weights, index: weights[..., 0]),
-        ),
-        Mistake(
-            "largest-weight",
-            "This is the gradient of the largest weight, whatever `index` is.",
-            version(pick=lambda weights, index: weights.amax(-1)),
-        ),
-        Mistake(
-            "whole-jacobian",
-            "These are the gradients of all weights; only that of the weight at `index` is asked.",
-            lambda scores, index, eps=EPS: jacobian(scores),
-        ),
-        Mistake(
-            "log-weight",
-            "This is the gradient of the logarithm of the weight, not of the weight.",
-            version(weigh=lambda scores: scores.log_softmax(-1)),
-        ),
-        Mistake(
-            "loss",
-            "This is the gradient of −log p, the loss, not of the weight p.",
-            version(weigh=lambda scores: -scores.log_softmax(-1)),
-        ),
-        Mistake(
-            "weights-moved",
-            "The weights were moved after the softmax; it is the scores that are to move.",
-            lambda scores, index, eps=EPS: unit(scores, index),
-        ),
-        Mistake(
-            "relative-step",
-            "Each score moves by a share of itself, but is divided as if it had moved by eps.",
-            version(nudge=lambda scores, eps: eps * torch.diag(scores)),
-        ),
-        Mistake(
-            "softmax-over-the-copies",
-            "The softmax runs over the copies of the scores, not within each copy.",
-            version(weigh=lambda copies: copies.softmax(0)),
-        ),
-        Mistake(
-            "nudge-not-taken-back",
-            "A score that was moved stays moved while the next one has its turn.",
-            without_restoring,
-        ),
-        Mistake(
-            "nudges-accumulate",
-            "With each entry one more score is moved along; each one has its turn alone.",
-            accumulating,
-        ),
-        Mistake(
-            "unstable-softmax",
-            "exp of a large score is infinite. The softmax does not change when the same number "
-            "is taken from all scores.",
-            version(weigh=lambda scores: scores.exp() / scores.exp().sum(-1, keepdim=True)),
-        ),
-        Mistake(
-            "single-precision",
-            "Right up to noise: float32 keeps seven digits, and the two weights that are "
-            "subtracted agree in most of them.",
-            examples=(
-                single,
-                lambda scores, index, eps=EPS: single(scores.float(), index, eps).double(),
-            ),
-        ),
-    ),
+    mistakes=MISTAKES,
     hints=(
         "For each m: a copy of the scores with score m raised by ε, one with it lowered by ε, and "
         "the weight at `index` of both.",

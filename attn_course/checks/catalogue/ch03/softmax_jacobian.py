@@ -32,19 +32,141 @@ def draw_one_hot(rng: Generator) -> Iterator[tuple]:
     yield (torch.stack([torch.zeros(4), torch.eye(4)[2]]),)
 
 
-def identity(weights: Tensor) -> Tensor:
-    """δ_ij."""
-    return torch.eye(weights.shape[-1], dtype=weights.dtype)
+def jacobian(weights: Tensor) -> Tensor:
+    """The right answer that the mistakes edit."""
+    diagonal = torch.diag_embed(weights)
+    products = weights[..., :, None] * weights[..., None, :]
+    return diagonal - products
 
 
-def products(weights: Tensor) -> Tensor:
-    """p_i p_j."""
-    return weights[..., :, None] * weights[..., None, :]
+DIAGONAL = "torch.diag_embed(weights)"
+IDENTITY = "torch.eye(weights.shape[-1], dtype=weights.dtype)"
+PRODUCTS = "weights[..., :, None] * weights[..., None, :]"
+RETURN = "return diagonal - products"
 
+
+def averaged(weights: Tensor) -> Tensor:
+    """Takes the mean over all rows, where there are several."""
+    found = jacobian(weights)
+    return found.flatten(0, -3).mean(dim=0) if weights.ndim > 1 else found
+
+
+def turned(weights: Tensor) -> Tensor:
+    """Moves the first of several leading axes to the end."""
+    found = jacobian(weights)
+    return found.movedim(0, -1) if weights.ndim > 1 else found
+
+
+MISTAKES = (
+    Mistake(
+        "no-diagonal",
+        "Only −p_i p_j is there. On the diagonal a term is missing: how a weight answers to "
+        "its own score.",
+        {RETURN: "return -products"},
+    ),
+    Mistake(
+        "products-only",
+        "Only p_i p_j is there: the sign, and the term on the diagonal.",
+        {RETURN: "return products"},
+    ),
+    Mistake(
+        "diagonal-of-weights-only",
+        "Only diag(p) is there: raising a score also lowers all other weights.",
+        {RETURN: "return diagonal"},
+    ),
+    Mistake(
+        "own-score-only",
+        "Only the diagonal p(1 − p) is there: a score moves the other weights too.",
+        {DIAGONAL: "torch.diag_embed(weights * (1 - weights))", RETURN: "return diagonal"},
+    ),
+    Mistake(
+        "vector",
+        "This is the diagonal p(1 − p) as a vector; asked for is the whole matrix.",
+        {RETURN: "return weights * (1 - weights)"},
+    ),
+    Mistake(
+        "sign",
+        "The sign is wrong: raising a score raises its own weight: a positive diagonal.",
+        {RETURN: "return products - diagonal"},
+    ),
+    Mistake(
+        "sum-for-difference",
+        "The two terms are added: off the diagonal a weight falls when another score rises.",
+        {RETURN: "return diagonal + products"},
+    ),
+    Mistake(
+        "identity-for-diagonal",
+        "The diagonal has 1 where it should have p_i.",
+        {DIAGONAL: IDENTITY},
+    ),
+    Mistake(
+        "ones-for-identity",
+        "This is p_i (1 − p_j) everywhere: δ_ij is 1 on the diagonal only, and 0 elsewhere.",
+        {DIAGONAL: "weights[..., :, None]"},
+    ),
+    Mistake(
+        "log-softmax",
+        "This is δ_ij − p_j, the Jacobian of log softmax: the factor p_i is missing.",
+        {DIAGONAL: IDENTITY, PRODUCTS: "weights[..., None, :]"},
+    ),
+    Mistake(
+        "column-index-twice",
+        "This is p_j (δ_ij − p_j): both factors have the same index. One of the two vectors "
+        "needs its axis turned.",
+        {PRODUCTS: "weights[..., None, :] * weights[..., None, :]"},
+    ),
+    Mistake(
+        "row-index-twice",
+        "This is p_i (δ_ij − p_i): both factors have the same index. One of the two vectors "
+        "needs its axis turned.",
+        {PRODUCTS: "weights[..., :, None] * weights[..., :, None]"},
+    ),
+    Mistake(
+        "softmax-again",
+        "The argument holds weights already; a softmax over them makes them nearly equal.",
+        lambda weights: jacobian(weights.softmax(dim=-1)),
+    ),
+    Mistake(
+        "one-row-only",
+        "Right for one row; with leading axes it fails: torch.outer and torch.diag know "
+        "vectors only.",
+        {DIAGONAL: "torch.diag(weights)", PRODUCTS: "torch.outer(weights, weights)"},
+    ),
+    Mistake(
+        "diag-of-a-matrix",
+        "With leading axes torch.diag (or .diagonal) takes the diagonal of the weights "
+        "themselves; each row is to become a diagonal matrix.",
+        {DIAGONAL: "weights.diag()"},
+    ),
+    Mistake(
+        "rows-mixed",
+        "The products are summed over the rows of weights: pᵀp of the whole tensor mixes "
+        "rows that have nothing to do with each other.",
+        {PRODUCTS: "torch.outer(weights, weights) if weights.ndim == 1 else weights.mT @ weights"},
+    ),
+    Mistake(
+        "one-number-for-all-products",
+        "p · p is one number, the sum of all p_i²; asked for is the table of all p_i p_j. One "
+        "of the two vectors needs its axis turned.",
+        {PRODUCTS: "weights @ (weights if weights.ndim == 1 else weights.mT)"},
+        also=({DIAGONAL: "torch.diag(weights)", PRODUCTS: "weights @ weights"},),
+    ),
+    Mistake(
+        "averaged-over-rows",
+        "This is the mean over all rows; each row has a Jacobian of its own.",
+        averaged,
+    ),
+    Mistake(
+        "transposed-leading-axes",
+        "The leading axes stand in another order: the last two are (i, j), all others stay.",
+        turned,
+    ),
+)
 
 EXERCISE = Exercise(
     number="3.5",
     reference=softmax_jacobian,
+    right=jacobian,
     outputs=(Output("jacobian", "b row column"),),
     difficulty=2,
     minutes=15,
@@ -70,125 +192,7 @@ EXERCISE = Exercise(
             "Where one weight is 1 and the others are 0, no score moves anything.",
         ),
     ),
-    mistakes=(
-        Mistake(
-            "no-diagonal",
-            "Only −p_i p_j is there. On the diagonal a term is missing: how a weight answers to "
-            "its own score.",
-            lambda weights: -products(weights),
-        ),
-        Mistake(
-            "products-only",
-            "Only p_i p_j is there: the sign, and the term on the diagonal.",
-            products,
-        ),
-        Mistake(
-            "diagonal-of-weights-only",
-            "Only diag(p) is there: raising a score also lowers all other weights.",
-            torch.diag_embed,
-        ),
-        Mistake(
-            "own-score-only",
-            "Only the diagonal p(1 − p) is there: a score moves the other weights too.",
-            lambda weights: torch.diag_embed(weights * (1 - weights)),
-        ),
-        Mistake(
-            "vector",
-            "This is the diagonal p(1 − p) as a vector; asked for is the whole matrix.",
-            lambda weights: weights * (1 - weights),
-        ),
-        Mistake(
-            "sign",
-            "The sign is wrong: raising a score raises its own weight: a positive diagonal.",
-            lambda weights: products(weights) - torch.diag_embed(weights),
-        ),
-        Mistake(
-            "sum-for-difference",
-            "The two terms are added: off the diagonal a weight falls when another score rises.",
-            lambda weights: torch.diag_embed(weights) + products(weights),
-        ),
-        Mistake(
-            "identity-for-diagonal",
-            "The diagonal has 1 where it should have p_i.",
-            lambda weights: identity(weights) - products(weights),
-        ),
-        Mistake(
-            "ones-for-identity",
-            "This is p_i (1 − p_j) everywhere: δ_ij is 1 on the diagonal only, and 0 elsewhere.",
-            lambda weights: weights[..., :, None] * (1 - weights[..., None, :]),
-        ),
-        Mistake(
-            "log-softmax",
-            "This is δ_ij − p_j, the Jacobian of log softmax: the factor p_i is missing.",
-            lambda weights: identity(weights) - weights[..., None, :],
-        ),
-        Mistake(
-            "column-index-twice",
-            "This is p_j (δ_ij − p_j): both factors have the same index. One of the two vectors "
-            "needs its axis turned.",
-            lambda weights: weights[..., None, :] * (identity(weights) - weights[..., None, :]),
-        ),
-        Mistake(
-            "row-index-twice",
-            "This is p_i (δ_ij − p_i): both factors have the same index. One of the two vectors "
-            "needs its axis turned.",
-            lambda weights: weights[..., :, None] * (identity(weights) - weights[..., :, None]),
-        ),
-        Mistake(
-            "softmax-again",
-            "The argument holds weights already; a softmax over them makes them nearly equal.",
-            lambda weights: softmax_jacobian(weights.softmax(-1)),
-        ),
-        Mistake(
-            "one-row-only",
-            "Right for one row; with leading axes it fails: torch.outer and torch.diag know "
-            "vectors only.",
-            lambda weights: torch.diag(weights) - torch.outer(weights, weights),
-        ),
-        Mistake(
-            "diag-of-a-matrix",
-            "With leading axes torch.diag (or .diagonal) takes the diagonal of the weights "
-            "themselves; each row is to become a diagonal matrix.",
-            lambda weights: weights.diag() - products(weights),
-        ),
-        Mistake(
-            "rows-mixed",
-            "The products are summed over the rows of weights: pᵀp of the whole tensor mixes "
-            "rows that have nothing to do with each other.",
-            lambda weights: (
-                torch.diag_embed(weights)
-                - (torch.outer(weights, weights) if weights.ndim == 1 else weights.mT @ weights)
-            ),
-        ),
-        Mistake(
-            "one-number-for-all-products",
-            "p · p is one number, the sum of all p_i²; asked for is the table of all p_i p_j. One "
-            "of the two vectors needs its axis turned.",
-            lambda weights: (
-                torch.diag_embed(weights)
-                - (weights @ weights if weights.ndim == 1 else weights @ weights.mT)
-            ),
-            also=(lambda weights: torch.diag(weights) - weights @ weights,),
-        ),
-        Mistake(
-            "averaged-over-rows",
-            "This is the mean over all rows; each row has a Jacobian of its own.",
-            lambda weights: (
-                softmax_jacobian(weights).flatten(0, -3).mean(0)
-                if weights.ndim > 1
-                else softmax_jacobian(weights)
-            ),
-        ),
-        Mistake(
-            "transposed-leading-axes",
-            "The leading axes stand in another order: the last two are (i, j), all others stay.",
-            lambda weights: (
-                softmax_jacobian(weights).movedim(0, -1)
-                if weights.ndim > 1
-                else softmax_jacobian(weights)
-            ),
-        ),
-    ),
+    mistakes=MISTAKES,
     hints=(
         "Two terms: p_i on the diagonal, and −p_i p_j everywhere.",
         "`torch.diag_embed` makes a diagonal matrix of each row, however many leading axes there "
