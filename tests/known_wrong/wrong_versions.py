@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from attn_course.checks import get
+
 # a comparison that fails, or an error that should have come and did not
 REJECTED = (AssertionError, pytest.fail.Exception)
 
@@ -23,3 +25,10 @@ class Wrong:
     killed_by: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     error: type[BaseException] | tuple[type[BaseException], ...] = REJECTED
+
+
+def known(exercise: str, mistake: str, which: int = 0) -> Callable[..., Any]:
+    """A wrong version that the catalogue of an exercise has: by its place, examples last."""
+    found = get(exercise)
+    entry = found.mistake(mistake)
+    return (*found.versions(entry), *found.examples(entry))[which]
