@@ -4,6 +4,19 @@
 
 JOB is what `execute` has written: the chapter, the cells, the settings. Each verdict is written
 down as soon as it is made.
+
+What is nbval's: it makes a test of each cell, sends the cells to a kernel in their order, gives
+each its time, and reports. What is replaced is its kernel (`RunningKernel`), by a `Session` that
+has the same methods, for four things that nbval's own kernel cannot do:
+
+- It lives in a sandbox, behind sockets that only the session opens.
+- What it sends is counted and measured before it is read; its death, memory and files are watched.
+- A kernel that has ended is started anew, and what ran before is run again: one answer that
+  kills its kernel costs one exercise, not the notebook.
+- While a check cell runs in it, the answer is called from outside and judged there.
+
+Two habits of nbval's are set right besides: a cell that timed out makes it skip all later ones,
+and after the last cell it asks once more for its kernel.
 """
 
 from __future__ import annotations

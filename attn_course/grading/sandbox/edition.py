@@ -24,6 +24,7 @@ import attn_course
 from attn_course.checks import exercises, get
 from attn_course.checks.exercise import Exercise
 from attn_course.grading.student_code import defined_names, parse
+from attn_course.sentences import say, spoken
 
 _PACKAGE = Path(attn_course.__file__).parent
 _NEVER = frozenset(
@@ -33,6 +34,8 @@ _NEVER = frozenset(
 _INSIDE = ("errors", "exports", "forms", "inside", "peer", "shared", "tensors", "wire")
 INSIDE = "attn_course_inside"
 """The package beside the edition that serves the check cells."""
+
+ASKED_FOR = "{name} is not there while this chapter is graded: it asks for it"
 
 _TOOLS = '''"""The course's student edition, as it is there while a notebook is graded."""
 
@@ -289,7 +292,7 @@ def _bound(statement: ast.stmt) -> set[str]:
 
 def _stub(statement: ast.stmt, name: str, module: str) -> str:
     """What stands in the place of a definition that goes."""
-    words = f"{module}.{name} is not there while this chapter is graded: it asks for it"
+    words = spoken(say(ASKED_FOR, name=f"{module}.{name}"))
     if isinstance(statement, ast.ClassDef):
         return (
             f"class {name}:\n    def __init__(self, *_args, **_kwargs):\n"
