@@ -44,6 +44,11 @@ AXIS_WORDS = {
     "d": "feature",
     "c": "class",
     "v": "vocabulary entry",
+    "column": "column",
+    "distance": "distance",
+    "row": "row",
+    "row_of_a": "row of a",
+    "row_of_b": "row of b",
 }
 
 
@@ -318,16 +323,16 @@ def _by_axis(right: Tensor, axes: Sequence[str]) -> Problem | None:
     return Problem(say(words, share=share))
 
 
-def _axis_word(axis: int, name: str) -> Sentence:
+def _axis_word(axis: int, name: str) -> Spoken:
     """How an index along an axis is called: a name of several letters speaks for itself."""
     if name in AXIS_WORDS:
         return say(AXIS_WORDS[name])
     if len(name) > 1:
-        return say(name.replace("_", " "))
+        return Code(name.replace("_", " "))
     return say("index along axis {axis}", axis=axis)
 
 
-def _split_in_words(word: Sentence, good: list[int], bad: list[int]) -> Sentence:
+def _split_in_words(word: Spoken, good: list[int], bad: list[int]) -> Sentence:
     last = max(*good, *bad)
     if good == [last]:
         return say("only the last {word} ({index}) is right", word=word, index=last)
