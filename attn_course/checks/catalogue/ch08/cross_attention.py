@@ -10,7 +10,10 @@ import torch
 from torch import Generator
 
 from attn_course.attention import cross_attention
-from attn_course.checks.catalogue.ch08.cross_attention_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch08.cross_attention_mistakes import (
+    MISTAKES,
+    attention_written_out,
+)
 from attn_course.checks.compare import number
 from attn_course.checks.exercise import (
     Diagnosis,
@@ -23,6 +26,7 @@ from attn_course.checks.exercise import (
 )
 from attn_course.checks.gradients import gradient_stage
 from attn_course.masks import padding_mask
+from attn_course.sentences import joined, say
 
 INPUTS = ("x", "memory", "W_q", "W_k", "W_v", "padding")
 Probe = tuple[Any, ...]
@@ -134,12 +138,14 @@ def other_scale(seen: Sequence[Seen]) -> Diagnosis | None:
     if len(factors) < len(seen) or max(factors) - min(factors) > 1e-3:
         return None
     known = next(mistake for mistake in MISTAKES if mistake.id == "fixed-scale")
-    return Diagnosis(f"{known.message} Here it is {number(factors[0])}.", known.id)
+    found = say("Here it is {factor}.", factor=number(factors[0]))
+    return Diagnosis(joined([known.message, found]), known.id)
 
 
 EXERCISE = Exercise(
     number="8.1",
     reference=cross_attention,
+    right=attention_written_out,
     outputs=(Output("output", "b i d"), Output("weights", "b i j")),
     difficulty=1,
     minutes=12,
