@@ -15,6 +15,7 @@ from torch import Tensor
 
 from attn_course.checks.compare import describe
 from attn_course.checks.exercise import Diagnosis, Seen
+from attn_course.sentences import Drawn, Spoken, constant, say
 
 STANDARD_ERRORS = 5.0
 SKEW = 8.0
@@ -46,13 +47,12 @@ def snapped(counts: Tensor, candidates: Iterable[Tensor]) -> Tensor:
     return counts / counts.sum(dim=-1, keepdim=True)
 
 
-def in_numbers(message: str) -> Callable[[Sequence[Seen]], Diagnosis]:
+def in_numbers(message: Spoken) -> Callable[[Sequence[Seen]], Diagnosis]:
     """A `diagnose` that shows the frequencies, which many draws would otherwise leave out."""
 
     def diagnose(seen: Sequence[Seen]) -> Diagnosis:
-        one = seen[0]
-        return Diagnosis(
-            f"{message} Yours: {describe(one.actual)}, expected: {describe(one.expected)}."
-        )
+        yours, expected = Drawn(describe(seen[0].actual)), Drawn(describe(seen[0].expected))
+        words = "{message} Yours: {yours}, expected: {expected}."
+        return Diagnosis(say(words, message=constant(message), yours=yours, expected=expected))
 
     return diagnose

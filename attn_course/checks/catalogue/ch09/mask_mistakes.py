@@ -3,266 +3,273 @@
 from __future__ import annotations
 
 import torch
+from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch09.mask_versions import (
-    all_places,
-    always_the_same,
-    chance,
-    deciding,
-    each,
-    exchanged,
-    fixed_number,
-    fixed_total,
-    floats,
-    in_place,
-    in_spans,
-    never_a_zero,
-    never_the_same,
-    one_for_all,
-    one_number,
-    overwriting,
-    two_draws,
-    unchosen_too,
-    unseeded,
-    version,
-    whole_columns,
-    whole_rows,
-    with_mask_token,
-)
+from attn_course.checks.edits import Edits
 from attn_course.checks.exercise import Mistake
-from attn_course.tasks.base import IGNORE
+
+
+def right(
+    ids: Tensor,
+    vocab_size: int,
+    mask_token: int,
+    p: float = 0.15,
+    generator: Generator | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Hide tokens as a learner may; each mistake is an edit of this."""
+    chance = torch.rand(ids.shape, generator=generator)
+    fate = torch.rand(ids.shape, generator=generator)
+    drawn = torch.randint(vocab_size, ids.shape, generator=generator)
+    chosen = chance < p
+    inputs = torch.where(chosen & (fate < 0.8), mask_token, ids)
+    inputs = torch.where(chosen & (fate >= 0.9), drawn, inputs)
+    targets = ids.masked_fill(~chosen, -100)
+    return inputs, targets
+
+
+CHANCE = "chance = torch.rand(ids.shape, generator=generator)"
+MASKED = "torch.where(chosen & (fate < 0.8), mask_token, ids)"
+RANDOM = "torch.where(chosen & (fate >= 0.9), drawn, inputs)"
+
+
+def decided_by(numbers: str) -> Edits:
+    """So few numbers decide what becomes of all; of shares they say nothing, so no edit may."""
+    return {"fate = torch.rand(ids.shape": f"fate = torch.rand({numbers}", ">= 0.9": "> 0.9"}
+
 
 MISTAKES = (
     Mistake(
         "exchanged",
         "Inputs and targets come back in the other order.",
-        exchanged,
+        {"return inputs, targets": "return targets, inputs"},
     ),
     Mistake(
         "every-target",
         "Every token has a target, those that can still be read too: the model is praised for "
         "copying. Where nothing was chosen the target is −100, which the loss leaves out.",
-        version(targets=lambda ids, inputs, chosen: ids.clone()),
+        {"ids.masked_fill(~chosen, -100)": "ids.clone()"},
     ),
     Mistake(
         "filled-with-zero",
         "The targets are 0 where nothing was chosen. 0 is a token like others, and the model would "
         "be taught to write it; −100 is what the loss leaves out.",
-        version(filler=0),
+        {"-100": "0"},
     ),
     Mistake(
         "filled-with-minus-one",
         "The targets are −1 where nothing was chosen. −100 is what the loss leaves out.",
-        version(filler=-1),
+        {"-100": "-1"},
     ),
     Mistake(
         "targets-inverted",
         "The targets stand at the places that were *not* chosen, and are missing where they were.",
-        version(targets=lambda ids, inputs, chosen: ids.masked_fill(chosen, IGNORE)),
+        {"~chosen": "chosen"},
     ),
     Mistake(
         "unchosen-hidden",
         "Tokens are hidden that were not chosen: nobody asks for them, and the rest gets harder to "
         "read. What becomes of a token matters only where it was chosen.",
-        examples=(unchosen_too,),
+        examples=(
+            {"chosen & (fate < 0.8)": "fate < 0.8", "chosen & (fate >= 0.9)": "fate >= 0.9"},
+        ),
     ),
     Mistake(
         "all-hidden",
         "Every token is chosen, whatever p is.",
-        all_places,
+        {"chance < p": "chance < 1"},
     ),
     Mistake(
         "p-inverted",
         "Tokens are chosen with probability 1 − p: p is the share to hide.",
-        version(choose=lambda ids, p, generator: chance(ids, generator) >= p),
+        {"chance < p": "chance >= p"},
     ),
     Mistake(
         "targets-of-another-draw",
         "Inputs and targets come from two different draws: places are hidden that nobody asks for. "
         "Draw once, and keep what was chosen.",
-        two_draws,
+        {
+            "chance < p": "chance < p\n    asked = torch.rand(ids.shape, generator=generator) < p",
+            "~chosen": "~asked",
+        },
     ),
     Mistake(
         "targets-after-masking",
         "The targets are taken from the inputs after hiding, so the mask token is what the model "
         "would learn to write. The targets are the tokens as they were.",
-        version(targets=lambda ids, inputs, chosen: inputs.masked_fill(~chosen, IGNORE)),
-        also=(
-            version(
-                targets=lambda ids, inputs, chosen: ids.copy_(inputs).masked_fill(~chosen, IGNORE)
-            ),
-        ),
+        {"ids.masked_fill": "inputs.masked_fill"},
+        also=({"ids.masked_fill": "ids.copy_(inputs).masked_fill"},),
     ),
     Mistake(
         "kept-not-asked",
         "Only changed tokens have a target. Those that were chosen and stay are asked for as well: "
         "that is why they are chosen at all.",
-        version(targets=lambda ids, inputs, chosen: ids.masked_fill(inputs == ids, IGNORE)),
+        {"~chosen": "inputs == ids"},
     ),
     Mistake(
         "only-masked-asked",
         "Only where the mask token stands is a target. All that were chosen are asked for, the "
         "replaced and the kept ones too.",
-        version(
-            targets=lambda ids, inputs, chosen: ids.masked_fill(
-                (inputs != inputs.max()) | ~chosen, IGNORE
-            )
-        ),
+        {"~chosen": "inputs != mask_token"},
     ),
     Mistake(
         "p-fixed",
         "The share of chosen tokens is 15 %, whatever p is.",
-        version(choose=lambda ids, p, generator: each(ids, 0.15 if p else 0.0, generator)),
+        {"chance < p": "chance < (0.15 if p else 0.0)"},
     ),
     Mistake(
         "one-number",
         "What becomes of a chosen token is decided by the very number that has chosen it. Below p "
         "it is below 0.8 as well, so the mask token is nearly all there is. Draw a second one.",
-        one_number,
+        {"chance < p": "fate < p"},
     ),
     Mistake(
         "zero-never-chosen",
         "The token 0 is never chosen. Whatever stands there is chosen with probability p: nothing "
         "here is padding.",
-        version(choose=never_a_zero),
+        {"chance < p": "(chance < p) & (ids != 0)"},
     ),
     Mistake(
         "mask-token-fixed",
         "What is put in for most of the chosen is not the mask token that is given.",
-        with_mask_token(lambda vocab_size: vocab_size),
-        also=(with_mask_token(lambda vocab_size: 103), with_mask_token(lambda vocab_size: 0)),
+        {"mask_token, ids": "vocab_size, ids"},
+        also=({"mask_token, ids": "103, ids"}, {"mask_token, ids": "0, ids"}),
     ),
     Mistake(
         "decided-together",
         "One number decides what becomes of many tokens, of a whole sequence or of the whole "
         "batch. Each chosen token needs a number of its own.",
-        deciding(lambda ids, generator: torch.rand(len(ids), 1, generator=generator)),
-        also=(
-            deciding(lambda ids, generator: torch.rand(1, generator=generator)),
-            deciding(lambda ids, generator: torch.rand(ids.shape[1], generator=generator)),
-        ),
+        decided_by("len(ids), 1"),
+        also=(decided_by("1"), decided_by("ids.shape[1]")),
     ),
     Mistake(
         "random-over-mask",
         "Random tokens fall on places that have become the mask token already: two independent "
         "draws decide on the two. Each chosen token has one fate: mask token, random, or as it "
         "was.",
-        overwriting(0.1),
-        also=(overwriting(0.5),),
+        {"fate >= 0.9": "torch.rand(ids.shape, generator=generator) < 0.1"},
+        also=({"fate >= 0.9": "torch.rand(ids.shape, generator=generator) < 0.5"},),
     ),
     Mistake(
         "random-never-the-same",
         "The random token is never the one that stood there. Each of 0 … vocab_size − 1 is as "
         "likely, and so by chance it is the same once in vocab_size.",
-        never_the_same,
+        {
+            "torch.randint(vocab_size": "ids + torch.randint(1, vocab_size",
+            "drawn, inputs": "drawn % vocab_size, inputs",
+        },
     ),
     Mistake(
         "always-masked",
         "All the chosen become the mask token. 10 % should become a random token, and 10 % stay.",
-        version(masked=1.0, drawn=0.0),
+        {"chosen & (fate < 0.8)": "chosen", RANDOM: "inputs"},
     ),
     Mistake(
         "none-kept",
         "None of the chosen stays as it is: 20 % become random tokens. It should be 10 % each.",
-        version(drawn=0.2),
+        {"fate >= 0.9": "fate >= 0.8"},
     ),
     Mistake(
         "none-drawn",
         "None of the chosen becomes a random token. 10 % should.",
-        version(drawn=0.0),
+        {RANDOM: "inputs"},
     ),
     Mistake(
         "one-drawn-less-kept",
         "Of the 20 % that are not hidden only a tenth is drawn or kept, as if 10 % were a share of "
         "the rest: 10 % of all the chosen, which is half of the rest.",
-        version(drawn=0.18),
-        also=(version(drawn=0.02),),
+        {"fate >= 0.9": "fate >= 0.82"},
+        also=({"fate >= 0.9": "fate >= 0.98"},),
     ),
     Mistake(
         "shares-exchanged",
         "The shares are exchanged: 80 % become the mask token, 10 % a random one, and 10 % stay.",
-        version(masked=0.1, drawn=0.8),
-        also=(version(masked=0.1, drawn=0.1),),
+        {"fate < 0.8": "fate < 0.1", "fate >= 0.9": "(fate >= 0.1) & (fate < 0.9)"},
+        also=({"fate < 0.8": "fate < 0.1"},),
     ),
     Mistake(
         "never-masked",
         "No token becomes the mask token.",
-        version(masked=0.0, drawn=1.0),
-        also=(version(masked=0.0, drawn=0.0),),
+        {MASKED: "ids", "chosen & (fate >= 0.9)": "chosen"},
+        also=({MASKED: "ids", RANDOM: "inputs"},),
     ),
     Mistake(
         "same-random-token",
         "One random token is drawn and put in everywhere. Each place draws its own.",
-        version(replacement=one_for_all),
+        {"vocab_size, ids.shape": "vocab_size, (1,)"},
     ),
     Mistake(
         "one-too-far",
         "Random tokens reach up to vocab_size, which is none: the last is vocab_size − 1. "
         "torch.randint leaves its upper end out already.",
-        version(high=1),
+        {"vocab_size, ids.shape": "vocab_size + 1, ids.shape"},
     ),
     Mistake(
         "last-never-drawn",
         "The last token, vocab_size − 1, is never drawn: torch.randint leaves its upper end out "
         "already.",
-        version(high=-1),
+        {"vocab_size, ids.shape": "vocab_size - 1, ids.shape"},
     ),
     Mistake(
         "first-never-drawn",
         "The token 0 is never drawn. It is a token like others: random tokens are 0 … vocab_size − "
         "1.",
-        version(low=1),
+        {"vocab_size, ids.shape": "1, vocab_size, ids.shape"},
     ),
     Mistake(
         "floats",
         "The inputs or targets come back as floats. Tokens are integers: an embedding looks up "
         "nothing else.",
-        floats,
+        {"return inputs": "return inputs.float()"},
     ),
     Mistake(
         "whole-positions",
         "In every sequence of the batch the same positions are chosen. Each token is chosen for "
         "itself: one number each, (b, n).",
-        version(choose=whole_columns),
+        {"chance = torch.rand(ids.shape": "chance = torch.rand(ids.shape[1]"},
     ),
     Mistake(
         "whole-sequences",
         "Sequences are chosen with all their tokens. Each token is chosen for itself.",
-        version(choose=whole_rows),
+        {"chance = torch.rand(ids.shape": "chance = torch.rand(len(ids), 1"},
     ),
     Mistake(
         "spans",
         "Neighbours are chosen together more often than by chance: whole spans. Each token is "
         "chosen for itself.",
-        examples=(version(choose=in_spans),),
+        examples=(
+            {"chance < p": "chance[:, ::3].repeat_interleave(3, dim=1)[:, : ids.shape[1]] < p"},
+        ),
     ),
     Mistake(
         "fixed-total",
         "Every batch has the same number of chosen tokens. Each token is chosen independently, so "
         "the number is left to chance.",
-        version(choose=fixed_total),
+        {
+            "chance < p": "torch.randperm(ids.numel(), generator=generator).reshape(ids.shape)"
+            " < round(p * ids.numel())"
+        },
     ),
     Mistake(
         "fixed-number",
         "Every sequence has the same number of chosen tokens. Each token is chosen independently, "
         "so the number is left to chance.",
-        version(choose=fixed_number),
+        {"chance < p": "chance.argsort(dim=1).argsort(dim=1) < round(p * ids.shape[1])"},
     ),
     Mistake(
         "own-seed",
         "The same places are chosen in every call: there is a seed inside. A model would never be "
         "asked for the others.",
-        version(choose=always_the_same),
+        {CHANCE: "chance = torch.rand(ids.shape, generator=torch.Generator().manual_seed(0))"},
     ),
     Mistake(
         "generator-ignored",
         "The chance does not come from the generator: with the same seed the results differ.",
-        unseeded,
+        {"chance =": "generator = None\n    chance ="},
     ),
     Mistake(
         "in-place",
         "The ids themselves are altered, and the targets need them; so does whoever hides the same "
         "text anew in the next epoch.",
-        in_place,
+        {"return inputs": "return ids.copy_(inputs)"},
     ),
 )

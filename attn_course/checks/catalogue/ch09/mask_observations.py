@@ -9,6 +9,7 @@ from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch09.chance import could_come_from, snapped
 from attn_course.checks.exercise import Answer
+from attn_course.sentences import say
 from attn_course.tasks.base import IGNORE
 
 
@@ -20,14 +21,14 @@ class Hidden:
         self.ids = ids.clone()
         result = answer(ids, *rest)
         if not isinstance(result, tuple | list) or len(result) != 2:
-            raise TypeError("it must return the pair (inputs, targets)")
+            raise TypeError(say("it must return the pair (inputs, targets)"))
         for name, side in zip(("inputs", "targets"), result, strict=True):
             if not isinstance(side, Tensor) or side.is_floating_point():
-                raise TypeError(f"{name} must be a tensor of integers")
+                raise TypeError(say("{name} must be a tensor of integers", name=name))
             if side.shape != ids.shape:
-                raise ValueError(
-                    f"{name} has shape {tuple(side.shape)}, the ids have {tuple(ids.shape)}"
-                )
+                words = "{name} has shape {shape}, the ids have {wanted}"
+                shape, wanted = tuple(side.shape), tuple(ids.shape)
+                raise ValueError(say(words, name=name, shape=shape, wanted=wanted))
         self.inputs, self.targets = (side.clone() for side in result)
         self.chosen = self.targets != IGNORE
 

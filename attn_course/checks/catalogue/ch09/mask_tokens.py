@@ -10,8 +10,9 @@ from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch09 import mask_observations as observed
 from attn_course.checks.catalogue.ch09.chance import in_numbers
-from attn_course.checks.catalogue.ch09.mask_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch09.mask_mistakes import MISTAKES, right
 from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage
+from attn_course.sentences import say
 from attn_course.tasks.base import IGNORE
 from attn_course.tasks.language import mask_tokens
 
@@ -106,6 +107,7 @@ EVERYTHING = (Output("inputs", "b n"), Output("targets", "b n"))
 EXERCISE = Exercise(
     number="9.4",
     reference=mask_tokens,
+    right=right,
     wire="samples",
     outputs=EVERYTHING,
     difficulty=2,
@@ -124,14 +126,14 @@ EXERCISE = Exercise(
             draw_some,
             "Where there is no target the inputs should be the ids.",
             call=observed.untouched,
-            outputs=(Output("what stands where there is no target"),),
+            outputs=(Output(say("what stands where there is no target")),),
         ),
         Stage(
             "targets",
             draw_some,
             "At the chosen places the targets should be the ids as they were.",
             call=observed.asked,
-            outputs=(Output("what the targets are at the chosen places"),),
+            outputs=(Output(say("what the targets are at the chosen places")),),
         ),
         Stage(
             "each for itself",
@@ -139,8 +141,8 @@ EXERCISE = Exercise(
             "Each token should be chosen independently of its neighbours.",
             call=observed.places,
             outputs=(
-                Output("how neighbours in a sequence are chosen"),
-                Output("how the same place of two sequences is chosen"),
+                Output(say("how neighbours in a sequence are chosen")),
+                Output(say("how the same place of two sequences is chosen")),
             ),
             diagnose=in_spans,
         ),
@@ -152,7 +154,7 @@ EXERCISE = Exercise(
             diagnose=in_numbers(
                 "Every position should be chosen equally often. Share chosen, by position:"
             ),
-            outputs=(Output("share chosen, by position"),),
+            outputs=(Output(say("share chosen, by position")),),
         ),
         Stage(
             "how many",
@@ -162,7 +164,7 @@ EXERCISE = Exercise(
             diagnose=in_numbers(
                 "Each token should be chosen with probability p. Shares (chosen, not chosen):"
             ),
-            outputs=(Output("shares (chosen, not chosen)"),),
+            outputs=(Output(say("shares (chosen, not chosen)")),),
         ),
         Stage(
             "which tokens",
@@ -173,21 +175,21 @@ EXERCISE = Exercise(
                 "Whatever a token is, it should be chosen with probability p. Share chosen of the "
                 "tokens 0, 1, …:"
             ),
-            outputs=(Output("share chosen, by token"),),
+            outputs=(Output(say("share chosen, by token")),),
         ),
         Stage(
             "mask token",
             draw_some,
             "Most of the chosen should become the mask token that is given.",
             call=observed.mostly,
-            outputs=(Output("what most of the chosen become"),),
+            outputs=(Output(say("what most of the chosen become")),),
         ),
         Stage(
             "each decided alone",
             draw_batches,
             "What becomes of a chosen token should be decided for each of them.",
             call=observed.fates_together,
-            outputs=(Output("what becomes of the chosen is decided"),),
+            outputs=(Output(say("what becomes of the chosen is decided")),),
         ),
         Stage(
             "what becomes of them",
@@ -200,7 +202,7 @@ EXERCISE = Exercise(
                 "stay. A random token is by chance the same as before once in vocab_size. Shares "
                 "(mask token, other, as before):"
             ),
-            outputs=(Output("shares of the chosen (mask token, other, as before)"),),
+            outputs=(Output(say("shares of the chosen (mask token, other, as before)")),),
         ),
         Stage(
             "random tokens",
@@ -211,7 +213,7 @@ EXERCISE = Exercise(
                 "Random tokens should come from 0 … vocab_size − 1, each as likely. Shares of the "
                 "tokens put in for others (0, 1, …, vocab_size − 1, beyond):"
             ),
-            outputs=(Output("shares of the tokens 0 … vocab_size"),),
+            outputs=(Output(say("shares of the tokens 0 … vocab_size")),),
         ),
         Stage(
             "sequences",
@@ -222,7 +224,7 @@ EXERCISE = Exercise(
                 "How many tokens of a sequence are chosen should be left to chance. Share of "
                 "sequences of two tokens with 0, 1, 2 chosen:"
             ),
-            outputs=(Output("share of sequences with 0, 1, 2 chosen"),),
+            outputs=(Output(say("share of sequences with 0, 1, 2 chosen")),),
         ),
         Stage(
             "generator",
@@ -230,8 +232,8 @@ EXERCISE = Exercise(
             "With a generator all chance should come from it.",
             call=observed.same_again,
             outputs=(
-                Output("whether the same seed hides the same"),
-                Output("whether another seed hides other tokens"),
+                Output(say("whether the same seed hides the same")),
+                Output(say("whether another seed hides other tokens")),
             ),
         ),
         Stage(
@@ -243,7 +245,7 @@ EXERCISE = Exercise(
                 "How many tokens of a batch are chosen should be left to chance. Share of calls "
                 "with two tokens in which 0, 1, 2 are chosen:"
             ),
-            outputs=(Output("share of calls with 0, 1, 2 chosen"),),
+            outputs=(Output(say("share of calls with 0, 1, 2 chosen")),),
         ),
     ),
     mistakes=MISTAKES,

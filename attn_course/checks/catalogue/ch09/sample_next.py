@@ -10,10 +10,10 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.catalogue.ch09.chance import in_numbers, snapped
-from attn_course.checks.catalogue.ch09.sampling_distributions import DISTRIBUTIONS, renormalised
-from attn_course.checks.catalogue.ch09.sampling_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch09.sampling_mistakes import MISTAKES, distributions, right
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
 from attn_course.generation import next_token_probs, sample_next
+from attn_course.sentences import say
 
 Probe = tuple[Any, ...]
 DRAWS = 1500  # of each row: what a loop over rows in Python does in some seconds
@@ -25,11 +25,13 @@ def tokens_of(answer: Answer, logits: Tensor, *settings: Any) -> Tensor:
     """The answer's tokens; TypeError or ValueError where they are none."""
     tokens = answer(logits, *settings)
     if not isinstance(tokens, Tensor) or tokens.is_floating_point() or tokens.dtype == torch.bool:
-        raise TypeError("it must return a tensor of integers, a token for each sequence")
+        raise TypeError(say("it must return a tensor of integers, a token for each sequence"))
     if tokens.shape != logits.shape[:1]:
-        raise ValueError(f"{len(logits)} sequences got tokens of shape {tuple(tokens.shape)}")
+        words = "{n} sequences got tokens of shape {shape}"
+        raise ValueError(say(words, n=len(logits), shape=tuple(tokens.shape)))
     if len(tokens) and not 0 <= int(tokens.min()) <= int(tokens.max()) < logits.shape[1]:
-        raise ValueError(f"tokens of {logits.shape[1]} from {tokens.min()} to {tokens.max()}")
+        words = "tokens of {n} from {least} to {most}"
+        raise ValueError(say(words, n=logits.shape[1], least=tokens.min(), most=tokens.max()))
     return tokens
 
 
@@ -47,9 +49,16 @@ def frequencies(
     # one after the other: nearly all answers are explained by the first few
     candidates = (
         renormalised(distribution(logits.double(), temperature, top_k, top_p))
-        for distribution in (next_token_probs, *DISTRIBUTIONS.values())
+        for distribution in (next_token_probs, *distributions())
     )
     return snapped(counts, candidates)
+
+
+def renormalised(weights: Tensor) -> Tensor:
+    """Shares of one, and all the same where nothing is left."""
+    weights = weights.nan_to_num(0.0, 0.0, 0.0).clamp(min=0.0)
+    total = weights.sum(dim=-1, keepdim=True)
+    return torch.where(total > 0, weights / total, torch.ones_like(weights) / weights.shape[-1])
 
 
 def differ(answer: Answer, logits: Tensor) -> str:
@@ -158,7 +167,7 @@ def draw_large(_: Generator) -> Iterator[Probe]:
 
 SETTINGS = ("logits", "temperature", "top_k", "top_p")
 TOKENS = (Output("tokens", "b"),)
-SHARES = (Output("how often each token is drawn", "b v"),)
+SHARES = (Output(say("how often each token is drawn"), "b v"),)
 
 
 def by_frequency(name: str, draw: Any, message: str) -> Stage:
@@ -177,6 +186,7 @@ def by_frequency(name: str, draw: Any, message: str) -> Stage:
 EXERCISE = Exercise(
     number="9.3",
     reference=sample_next,
+    right=right,
     wire="samples",
     outputs=TOKENS,
     difficulty=3,
@@ -195,7 +205,7 @@ EXERCISE = Exercise(
             draw_flat,
             "Sequences with the same logits should draw for themselves.",
             call=differ,
-            outputs=(Output("whether the tokens of equal sequences differ"),),
+            outputs=(Output(say("whether the tokens of equal sequences differ")),),
             inputs=SETTINGS,
         ),
         by_frequency(
@@ -229,9 +239,9 @@ EXERCISE = Exercise(
             "With a generator all chance should come from it.",
             call=same_again,
             outputs=(
-                Output("whether the same seed gives the same tokens"),
-                Output("whether another seed gives others"),
-                Output("whether two calls without a generator differ"),
+                Output(say("whether the same seed gives the same tokens")),
+                Output(say("whether another seed gives others")),
+                Output(say("whether two calls without a generator differ")),
             ),
             inputs=SETTINGS,
         ),

@@ -1,354 +1,317 @@
-"""Known-wrong versions of exercise 9.3, sample_next."""
+"""Exercise 9.3, sample_next: its known mistakes, and the distributions that they draw from."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import inf, nan
+from collections.abc import Callable, Mapping
+from functools import cache
+from math import inf
 
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch09.sampling_distributions import (
-    DISTRIBUTIONS,
-    Distribution,
-    cut_before_crossing,
-    no_softmax,
-    shared_threshold,
-)
-from attn_course.checks.exercise import Answer, Mistake
-from attn_course.generation import next_token_probs
+from attn_course.checks.edits import edited
+from attn_course.checks.exercise import Mistake
+
+Distribution = Callable[[Tensor, float, int | None, float | None], Tensor]
+"""logits (b, vocab), temperature, top_k, top_p -> weights to draw by, (b, vocab)."""
 
 
-def drawing(distribution: Distribution) -> Answer:
-    """The answer that draws from a distribution, and is greedy at temperature 0."""
-
-    def answer(
-        logits: Tensor,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        generator: Generator | None = None,
-    ) -> Tensor:
-        if temperature == 0:
-            return logits.argmax(dim=-1)
-        # in their own dtype: torch.multinomial then draws what it draws for a learner
-        probs = distribution(logits, temperature, top_k, top_p)
-        return torch.multinomial(probs, 1, generator=generator)[:, 0]
-
-    return answer
-
-
-def returning(make: Callable[[Tensor, Tensor, Generator | None], Tensor]) -> Answer:
-    """The answer that makes its result from the logits and the right probabilities."""
-
-    def answer(
-        logits: Tensor,
-        temperature: float = 1.0,
-        top_k: int | None = None,
-        top_p: float | None = None,
-        generator: Generator | None = None,
-    ) -> Tensor:
-        probs = next_token_probs(logits.double(), temperature, top_k, top_p)
-        return make(logits, probs, generator)
-
-    return answer
-
-
-def drawn(probs: Tensor, generator: Generator | None) -> Tensor:
-    """One token for each row, (b, 1)."""
-    return torch.multinomial(probs, 1, generator=generator)
-
-
-def divides_by_zero(
+def right(
     logits: Tensor,
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Knows no temperature 0."""
-    if temperature == 0:
-        return torch.multinomial((logits / temperature).softmax(dim=-1), 1)[:, 0]
-    return drawing(next_token_probs)(logits, temperature, top_k, top_p, generator)
-
-
-def first_when_zero(
-    logits: Tensor,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Takes temperature 0 for none given."""
-    return drawing(next_token_probs)(logits, temperature or 1.0, top_k, top_p, generator)
-
-
-def scaled_in_place(
-    logits: Tensor,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Divides the logits that it is given."""
+    """Draw as a learner may; each mistake is an edit of this."""
     if temperature == 0:
         return logits.argmax(dim=-1)
-    probs = next_token_probs(logits.double(), temperature, top_k, top_p)
-    logits.div_(temperature)
-    if top_k is not None or top_p is not None:
-        logits.masked_fill_(probs == 0, -inf)
-    return drawn(probs, generator)[:, 0]
+    scaled = kept = logits / temperature
+    if top_k is not None:
+        kth = scaled.topk(min(top_k, logits.shape[-1])).values[:, -1:]
+        kept = scaled.masked_fill(scaled < kth, -inf)
+    probs = kept.softmax(dim=-1)
+    if top_p is not None:
+        largest, order = probs.sort(dim=-1, descending=True)
+        before = largest.cumsum(dim=-1) - largest
+        largest = largest.masked_fill(before >= top_p, 0.0)
+        probs = torch.zeros_like(probs).scatter(-1, order, largest)
+    probs = probs / probs.sum(dim=-1, keepdim=True)
+    return torch.multinomial(probs, 1, generator=generator)[:, 0]
 
 
-def naive(
-    logits: Tensor,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Takes exponentials without subtracting the largest."""
-    if temperature == 0:
-        return logits.argmax(dim=-1)
-    weights = (logits / temperature).exp()
-    probs = weights / weights.sum(dim=-1, keepdim=True)
-    return drawn(next_token_probs(probs.log(), 1.0, top_k, top_p), generator)[:, 0]
+GREEDY = "logits.argmax(dim=-1)"
+ZERO = f"if temperature == 0:\n        return {GREEDY}\n    "
+SOFTMAX = "kept.softmax(dim=-1)"
+PUT_BACK = "torch.zeros_like(probs).scatter(-1, order, largest)"
+SHARES = "probs / probs.sum(dim=-1, keepdim=True)"
+OR_ALL_THE_SAME = f"({SHARES}).nan_to_num(1.0)"  # where nothing is left
+DRAWN = "torch.multinomial(probs, 1, generator=generator)[:, 0]"
 
+OF_ALL = "scaled.softmax(dim=-1) * (kept > -inf)"
+AT_TEMPERATURE = "(probs.log() / temperature).softmax(dim=-1)"
 
-def dropped_raw(fill: float) -> Answer:
-    """Cuts the token that crosses p, and with a small p all of them."""
-
-    def weights(
-        logits: Tensor, temperature: float, top_k: int | None, top_p: float | None
-    ) -> Tensor:
-        probs = next_token_probs(logits, temperature, top_k)
-        if top_p is None:
-            return probs
-        kept = cut_before_crossing(probs, top_p)
-        nothing_left = (kept == 0).all(dim=-1, keepdim=True)
-        return kept.masked_fill(nothing_left, fill)
-
-    return drawing(weights)
-
-
-def k_as_it_is(
-    logits: Tensor,
-    temperature: float = 1.0,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    generator: Generator | None = None,
-) -> Tensor:
-    """Asks for more tokens than there are."""
-    if temperature != 0 and top_k is not None:
-        logits.topk(top_k)
-    return drawing(next_token_probs)(logits, temperature, top_k, top_p, generator)
-
-
-def of(mistake_id: str, message: str, *others: str) -> Mistake:
-    """The mistake of drawing from this distribution, or from one of the others."""
-    also = tuple(drawing(DISTRIBUTIONS[other]) for other in others)
-    return Mistake(mistake_id, message, drawing(DISTRIBUTIONS[mistake_id]), also=also)
-
-
-MISTAKES = (
+OF_THE_RESULT = (
     Mistake(
         "one-hot-row",
         "It returns probabilities. Asked for is a token for each sequence: draw from them.",
-        returning(lambda logits, probs, generator: probs),
+        {GREEDY: f"F.one_hot({GREEDY}, logits.shape[-1]).float()", DRAWN: "probs"},
     ),
     Mistake(
         "not-squeezed",
         "The tokens come back as (b, 1), as torch.multinomial gives them. Asked for is (b,).",
-        returning(lambda logits, probs, generator: drawn(probs, generator)),
+        {"argmax(dim=-1)": "argmax(dim=-1, keepdim=True)", "[:, 0]": ""},
     ),
     Mistake(
         "floats",
         "The tokens come back as floats. Tokens are integers: an embedding looks up nothing else.",
-        returning(lambda logits, probs, generator: drawn(probs, generator)[:, 0].float()),
+        {GREEDY: f"{GREEDY}.float()", DRAWN: f"{DRAWN}.float()"},
     ),
     Mistake(
         "zero-divides",
         "Temperature 0 divides by zero. It stands for greedy: the most likely token, nothing is "
         "drawn.",
-        divides_by_zero,
+        {ZERO: ""},
     ),
     Mistake(
         "zero-as-one",
         "Temperature 0 is taken for “none given”, and a token is drawn. It stands for greedy: the "
         "most likely one.",
-        first_when_zero,
+        {ZERO: "temperature = temperature or 1.0\n    "},
     ),
-    of(
+    Mistake(
         "always-greedy",
         "It is always the most likely token, whatever the temperature: nothing is drawn.",
+        {DRAWN: GREEDY},
     ),
     Mistake(
         "one-draw",
         "All sequences get the same token: one draw serves the whole batch. Each draws for itself.",
-        returning(
-            lambda logits, probs, generator: drawn(probs[:1], generator)[0].expand(len(probs))
-        ),
+        {
+            GREEDY: f"{GREEDY}[:1].expand(len(logits))",
+            "(probs, 1": "(probs[:1], 1",
+            "[:, 0]": "[0].expand(len(logits))",
+        },
     ),
-    of(
+)
+
+OF_THE_DISTRIBUTION = (
+    Mistake(
         "uniform",
         "Every token is as likely as any other: what the logits say is lost. Is the softmax taken "
         "along the vocabulary, the last axis, or along the batch?",
+        {SHARES: "torch.ones_like(probs)"},
     ),
-    of(
+    Mistake(
         "no-temperature",
         "The temperature does nothing. It divides the *logits*: a factor on probabilities is lost "
         "when they are normalised.",
+        {"logits / temperature": "logits"},
     ),
-    of(
+    Mistake(
         "temperature-inverted",
         "The temperature works the other way round: a high one should make the distribution "
         "flatter.",
+        {"/ temperature": "* temperature"},
     ),
-    of(
+    Mistake(
         "temperature-twice",
         "The temperature is applied twice, or squared. At temperature 1 that goes unnoticed.",
+        {"/ temperature": "/ temperature**2"},
     ),
-    of("temperature-rooted", "The logits are divided by the root of the temperature."),
-    of("no-top-k", "top_k does nothing: tokens beyond the k most likely are still drawn."),
-    of("smallest-k", "The k *least* likely tokens are kept. It should be the most likely ones."),
-    of("k-plus-one", "k + 1 tokens are kept. Exactly k should be."),
+    Mistake(
+        "temperature-rooted",
+        "The logits are divided by the root of the temperature.",
+        {"/ temperature": "/ temperature**0.5"},
+    ),
+    Mistake(
+        "no-top-k",
+        "top_k does nothing: tokens beyond the k most likely are still drawn.",
+        {"scaled.masked_fill(scaled < kth, -inf)": "scaled"},
+    ),
+    Mistake(
+        "smallest-k",
+        "The k *least* likely tokens are kept. It should be the most likely ones.",
+        {"[-1])).values": "[-1]), largest=False).values", "scaled < kth": "scaled > kth"},
+    ),
+    Mistake(
+        "k-plus-one",
+        "k + 1 tokens are kept. Exactly k should be.",
+        {"min(top_k,": "min(top_k + 1,"},
+    ),
     Mistake(
         "k-minus-one",
         "k − 1 tokens are kept. Exactly k should be: the k-th largest stays.",
-        drawing(DISTRIBUTIONS["k-minus-one"]),
-        also=(drawing(DISTRIBUTIONS["kth-dropped"]),),
+        {"min(top_k,": "min(max(1, top_k - 1),"},
+        also=({"scaled < kth": "scaled <= kth"},),
     ),
     Mistake(
         "k-beyond-vocabulary",
         "A top_k larger than the vocabulary raises an error. All tokens stay then.",
-        k_as_it_is,
+        {"min(top_k, logits.shape[-1])": "top_k"},
     ),
-    of(
+    Mistake(
         "one-lost",
         "With a top_k as large as the vocabulary, or larger, the least likely token is lost. All "
         "should stay.",
+        {"logits.shape[-1])": "logits.shape[-1] - 1)"},
     ),
     Mistake(
         "threshold-shared",
         "All sequences are cut at one threshold, the k-th largest logit of one of them or of the "
         "whole batch. Each row has its own.",
-        drawing(DISTRIBUTIONS["threshold-shared"]),
+        {"[:, -1:]": "[0, -1]"},
         also=(
-            drawing(shared_threshold(lambda kth: kth[0], fill=-1e9)),
-            drawing(DISTRIBUTIONS["lowest-threshold-shared"]),
-            drawing(DISTRIBUTIONS["highest-threshold-shared"]),
-            drawing(DISTRIBUTIONS["largest-of-the-batch"]),
+            {"[:, -1:]": "[0, -1]", "-inf": "-1e9"},
+            {"[:, -1:]": "[:, -1].min()"},
+            {"[:, -1:]": "[:, -1].max()"},
+            {"scaled < kth": "scaled < scaled.max()"},  # every row of the batch stands there often
         ),
     ),
-    of(
+    Mistake(
         "cut-to-zero",
         "What top-k cuts away gets the logit 0, and exp(0) = 1 is no small weight. A logit of "
         "minus infinity gives probability 0.",
+        {"-inf": "0.0"},
     ),
-    of(
+    Mistake(
         "rank-of-top-k",
         "With top_k the *place among the k* comes back, not the token: what is drawn is an index "
         "into the shortened list.",
+        {SHARES: "probs if top_k is None else probs.sort(dim=-1, descending=True).values"},
     ),
-    of("no-top-p", "top_p does nothing: tokens outside the nucleus are still drawn."),
+    Mistake(
+        "no-top-p",
+        "top_p does nothing: tokens outside the nucleus are still drawn.",
+        {PUT_BACK: "probs"},
+    ),
     Mistake(
         "crossing-dropped",
         "The token that crosses p is left out. The nucleus is the smallest set whose probability "
         "*reaches* p, so it belongs to it; with a small p nothing else would be left.",
-        drawing(DISTRIBUTIONS["crossing-dropped"]),
+        {"before >= top_p": "largest.cumsum(dim=-1) > top_p", SHARES: OR_ALL_THE_SAME},
         also=(
-            drawing(DISTRIBUTIONS["crossing-dropped-but-one"]),
-            dropped_raw(0.0),
-            dropped_raw(nan),
+            {"before >= top_p": "(largest.cumsum(dim=-1) > top_p) & (before > 0)"},
+            {"before >= top_p": "largest.cumsum(dim=-1) > top_p", SHARES: "probs"},
+            {"before >= top_p": "largest.cumsum(dim=-1) > top_p"},
         ),
     ),
-    of(
+    Mistake(
         "one-beyond",
         "A token too many is kept: the one that crosses p is the last of the nucleus.",
+        {"before >= top_p": "F.pad(before, (1, -1)) >= top_p"},
     ),
-    of(
+    Mistake(
         "least-likely-first",
         "The nucleus is collected from the least likely token on. Sort in descending order.",
+        {", descending=True": ""},
     ),
-    of(
+    Mistake(
         "threshold",
         "p is held against each token's own probability. It is the *sum* of the most likely ones "
         "that has to reach p.",
+        {PUT_BACK: "probs.masked_fill(probs < top_p, 0.0)", SHARES: OR_ALL_THE_SAME},
     ),
-    of(
+    Mistake(
         "rank-of-top-p",
         "With top_p the *rank* comes back, not the token: probabilities were sorted, and what is "
         "drawn was not put back into the order of the vocabulary.",
+        {PUT_BACK: "largest"},
     ),
-    of(
+    Mistake(
         "cut-in-sorted-order",
         "The nucleus is found among *sorted* probabilities, and the cut is made among unsorted "
         "ones. Put it back into the order of the vocabulary first.",
+        {PUT_BACK: "probs.masked_fill(before >= top_p, 0.0)"},
     ),
-    of(
+    Mistake(
         "top-p-without-top-k",
         "Where both are given only one of top_k and top_p is used. First the one, then the other.",
-        "top-k-without-top-p",
+        {"top_k is not None": "top_k is not None and top_p is None"},
+        also=({"top_p is not None": "top_p is not None and top_k is None"},),
     ),
     Mistake(
         "no-softmax",
         "What is drawn from are no probabilities, but logits or log-probabilities, and those may "
         "be negative: the softmax is missing.",
-        drawing(no_softmax),
-        also=(drawing(lambda logits, *rest: no_softmax(logits, *rest).log_softmax(dim=-1)),),
+        {SOFTMAX: "kept", SHARES: "probs"},
+        also=({SOFTMAX: "kept.log_softmax(dim=-1)", SHARES: "probs"},),
     ),
-    of(
+    Mistake(
         "softmax-twice",
         "The softmax is taken twice. That of probabilities is nearly flat: all of them lie between "
         "0 and 1.",
-        "softmax-of-kept",
+        {"logits / temperature": "(logits / temperature).softmax(dim=-1)"},
+        also=(
+            {"logits / temperature": "logits", SHARES: f"({SHARES} / temperature).softmax(dim=-1)"},
+        ),
     ),
-    of(
+    Mistake(
         "softmax-over-batch",
         "The softmax is taken along the batch. Each sequence has probabilities of its own: along "
         "the vocabulary, the last axis.",
+        {SHARES: "(logits / temperature).softmax(dim=0)"},
     ),
-    of(
+    Mistake(
         "temperature-last",
         "The temperature comes after top-k and top-p. It comes first: with a flatter distribution "
         "the nucleus needs more tokens.",
-        "temperature-last-p-first",
+        {"logits / temperature": "logits", SHARES: AT_TEMPERATURE},
+        also=({"logits / temperature": "logits", SOFTMAX: OF_ALL, SHARES: AT_TEMPERATURE},),
     ),
-    of(
+    Mistake(
         "top-p-first",
         "p is taken as a share of *all* probability, though top-k has cut some away: top-p comes "
         "last, and what top-k has left is renormalised for it.",
+        {SOFTMAX: OF_ALL},
     ),
-    of(
+    Mistake(
         "uniform-over-kept",
         "The kept tokens are all drawn as often. Among them the probabilities still count.",
+        {SHARES: "(probs > 0).to(probs.dtype)"},
     ),
+)
+
+OF_THE_DRAW = (
     Mistake(
         "overflow",
         "With large logits the exponential overflows. softmax subtracts the largest first.",
-        naive,
+        {SOFTMAX: "kept.exp() / kept.exp().sum(dim=-1, keepdim=True)"},
     ),
     Mistake(
         "generator-ignored",
         "The chance does not come from the generator: with the same seed the tokens differ.",
-        returning(lambda logits, probs, generator: drawn(probs, None)[:, 0]),
+        {", generator=generator": ""},
     ),
     Mistake(
         "own-seed",
         "Another seed gives the same tokens, or two calls without a generator do: there is a seed "
         "inside, and every text would come out the same.",
-        returning(lambda logits, probs, _: drawn(probs, Generator().manual_seed(0))[:, 0]),
-        also=(
-            returning(
-                lambda logits, probs, generator: drawn(
-                    probs, generator or Generator().manual_seed(0)
-                )[:, 0]
-            ),
-        ),
+        {"generator=generator": "generator=torch.Generator().manual_seed(0)"},
+        also=({"generator=generator": "generator=generator or torch.Generator().manual_seed(0)"},),
     ),
     Mistake(
         "in-place",
         "The logits themselves are altered. Whoever calls may still need them.",
-        scaled_in_place,
+        {
+            "logits / temperature": "logits.div_(temperature)",
+            "scaled.masked_fill": "scaled.masked_fill_",
+        },
     ),
 )
+
+MISTAKES = (*OF_THE_RESULT, *OF_THE_DISTRIBUTION, *OF_THE_DRAW)
+
+
+@cache
+def distributions() -> tuple[Distribution, ...]:
+    """What these mistakes draw from: the same answers with what they draw by in place of a draw."""
+    versions = (
+        version
+        for mistake in OF_THE_DISTRIBUTION
+        for version in mistake.versions
+        if mistake.id != "k-beyond-vocabulary"  # it draws as it should, or raises an error
+    )
+    return tuple(
+        edited(right, {**edits, DRAWN: "probs"}) for edits in versions if isinstance(edits, Mapping)
+    )
