@@ -30,7 +30,7 @@ def test_a_wrong_version_is_killed_by_its_test(wrong, monkeypatch):
     run = getattr(import_module(module), test)
     torch.manual_seed(0)
     run(**wrong.arguments)
-    for name, version in wrong.replaces.items():
+    for name, version in wrong.versions().items():
         monkeypatch.setattr(f"attn_course.{name}", version)
     torch.manual_seed(0)
     with pytest.raises(wrong.error):

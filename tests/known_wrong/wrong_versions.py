@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 
 from attn_course.checks import get
+from attn_course.checks.edits import Edits, edited
 
 # a comparison that fails, or an error that should have come and did not
 REJECTED = (AssertionError, pytest.fail.Exception)
@@ -16,15 +18,25 @@ REJECTED = (AssertionError, pytest.fail.Exception)
 class Wrong:
     """A mistake that somebody made, made again.
 
-    `replaces` maps names below attn_course to the wrong version of each; `killed_by` is the
-    test that must fail with them, called with `arguments`, and `error` how it fails.
+    `replaces` maps names below attn_course to the wrong version of each, or to what is edited in
+    the source of the right one; `killed_by` is the test that must fail with them, called with
+    `arguments`, and `error` how it fails.
     """
 
     mistake: str
-    replaces: Mapping[str, Callable[..., Any]]
+    replaces: Mapping[str, Edits | Callable[..., Any]]
     killed_by: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     error: type[BaseException] | tuple[type[BaseException], ...] = REJECTED
+
+    def versions(self) -> dict[str, Callable[..., Any]]:
+        """The names below attn_course and the wrong version of each."""
+        return {
+            name: edited(resolve_name(f"attn_course.{name}"), version)
+            if isinstance(version, Mapping)
+            else version
+            for name, version in self.replaces.items()
+        }
 
 
 def known(exercise: str, mistake: str, which: int = 0) -> Callable[..., Any]:
