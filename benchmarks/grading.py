@@ -21,9 +21,10 @@ from attn_course.grading.judging.execute import execute
 from attn_course.grading.rebuilt import Rebuilt
 from attn_course.grading.sandbox.available import SandboxError, probe
 from attn_course.grading.sandbox.edition import edition
+from attn_course.grading.sandbox.enclosure import Limits
 from attn_course.grading.sandbox.kernel import Kernel
 from attn_course.grading.sandbox.processes import tree
-from attn_course.grading.sandbox.sandbox import Limits, Sandbox
+from attn_course.grading.sandbox.sandbox import Sandbox
 from attn_course.grading.settings import RunSettings
 from benchmarks import nbgrader
 

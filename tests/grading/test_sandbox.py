@@ -12,9 +12,10 @@ import pytest
 from attn_course.grading.sandbox import available
 from attn_course.grading.sandbox.available import SandboxError
 from attn_course.grading.sandbox.edition import edition
+from attn_course.grading.sandbox.enclosure import Limits
 from attn_course.grading.sandbox.kernel import Kernel, KernelGone, measure
 from attn_course.grading.sandbox.processes import tree
-from attn_course.grading.sandbox.sandbox import Limits, Sandbox
+from attn_course.grading.sandbox.sandbox import Sandbox
 from tests.grading.test_hostile import pytestmark  # noqa: F401 (the same condition)
 
 LOOK = """

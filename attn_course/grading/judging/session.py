@@ -18,8 +18,9 @@ from attn_course.grading.judging.so_far import Ran, SoFar
 from attn_course.grading.rebuilt import RebuiltCell
 from attn_course.grading.remote.peer import Peer
 from attn_course.grading.sandbox.edition import INSIDE
+from attn_course.grading.sandbox.enclosure import Limits
 from attn_course.grading.sandbox.kernel import Kernel, KernelGone
-from attn_course.grading.sandbox.sandbox import Limits, Sandbox
+from attn_course.grading.sandbox.sandbox import Sandbox
 from attn_course.grading.student_code import imports
 from attn_course.grading.text import clean_data
 from attn_course.grading.verdict import Verdict
