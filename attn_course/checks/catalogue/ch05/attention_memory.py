@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Generator
 
+from attn_course.checks.catalogue.families.refusal import asserted
 from attn_course.checks.compare import is_number
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
 from attn_course.checks.refusals import refusal_stages
@@ -73,222 +74,202 @@ def draw_uneven(rng: Generator) -> Iterator[tuple]:
     yield 4, 8, 3
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
-
-Count = Callable[[int, int, int, int], float]
-
-RIGHT: dict[str, Count] = {
-    "parameters": lambda d, h, i, j: 4 * (d * d + d),
-    "projected": lambda d, h, i, j: (i + 2 * j) * d,
-    "merged": lambda d, h, i, j: i * d,
-    "weights": lambda d, h, i, j: h * i * j,
-}
+# -- the answer that the mistakes are edits of ------------------------------------------------
 
 
-def counted(*, width: float = 4, checked: bool = True, **wrong: Count) -> Answer:
-    """A version that counts some parts in another way, or in another unit."""
-    counts = {**RIGHT, **wrong}
-
-    def answer(d_model: int, num_heads: int, n_query: int, n_key: int | None = None) -> Any:
-        if checked and d_model % num_heads != 0:
-            raise ValueError(f"{d_model} features, {num_heads} heads")
-        n_key = n_query if n_key is None else n_key
-        sizes = d_model, num_heads, n_query, n_key
-        return tuple(count(*sizes) * width for count in counts.values())
-
-    return answer
-
-
-def asserted(d_model: int, num_heads: int, n_query: int, n_key: int | None = None) -> Any:
-    """Refuses with an assert."""
-    assert d_model % num_heads == 0
-    return counted()(d_model, num_heads, n_query, n_key)
-
-
-def summed(*sizes: int) -> int:
-    """All in one number."""
-    return sum(counted()(*sizes))
+def bytes_of_each_part(
+    d_model: int, num_heads: int, n_query: int, n_key: int | None = None
+) -> tuple[int, ...]:
+    """The account asked for."""
+    if d_model % num_heads != 0:
+        raise ValueError(f"{d_model} features, {num_heads} heads")
+    d, h, i = d_model, num_heads, n_query
+    j = n_query if n_key is None else n_key
+    parameters = 4 * (d * d + d)
+    projected = (i + 2 * j) * d
+    merged = i * d
+    weights = h * i * j
+    return tuple(4 * numbers for numbers in (parameters, projected, merged, weights))
 
 
 MISTAKES = (
     Mistake(
         "numbers-for-bytes",
         "You count numbers. Asked for are bytes: a float32 takes four.",
-        counted(width=1),
+        {"4 * numbers": "numbers"},
     ),
     Mistake(
         "other-precision",
         "Your numbers take another amount of memory than float32 does. It has four bytes, "
         "float16 two, float64 eight; 32 is its number of bits.",
-        counted(width=2),
-        also=(counted(width=8), counted(width=32)),
+        {"4 * numbers": "2 * numbers"},
+        also=(
+            {"4 * numbers": "8 * numbers"},
+            {"4 * numbers": "32 * numbers"},
+        ),
     ),
     Mistake(
         "kilobytes",
         "The unit is a thousand bytes or more. Asked for are bytes.",
-        counted(width=4 / 1024),
-        also=(counted(width=4e-3), counted(width=4 / 2**20), counted(width=4e-6)),
+        {"4 * numbers": "4 / 1024 * numbers"},
+        also=(
+            {"4 * numbers": "4e-3 * numbers"},
+            {"4 * numbers": "4 / 2**20 * numbers"},
+            {"4 * numbers": "4e-6 * numbers"},
+        ),
     ),
     Mistake(
         "biases-forgotten",
         "The biases are missing: each of the four projections has d_model of them.",
-        counted(parameters=lambda d, h, i, j: 4 * d * d),
+        {"4 * (d * d + d)": "4 * d * d"},
     ),
     Mistake(
         "three-projections",
         "Three projections are counted. There are four: W_o is one of them.",
-        counted(parameters=lambda d, h, i, j: 3 * (d * d + d)),
-        also=(counted(parameters=lambda d, h, i, j: 3 * d * d),),
+        {"4 * (d * d + d)": "3 * (d * d + d)"},
+        also=({"4 * (d * d + d)": "3 * d * d"},),
     ),
     Mistake(
         "parameters-for-each-head",
         "The parameters are multiplied by the number of heads. The heads share d_model features "
         "among them: each has (d_model, d_k), and h · d_k = d_model.",
-        counted(parameters=lambda d, h, i, j: 4 * (d * d + d) * h),
+        {"4 * (d * d + d)": "4 * (d * d + d) * h"},
         also=(
-            counted(parameters=lambda d, h, i, j: 4 * d * d * h),
-            counted(parameters=lambda d, h, i, j: (3 * h + 1) * (d * d + d)),
+            {"4 * (d * d + d)": "4 * d * d * h"},
+            {"4 * (d * d + d)": "(3 * h + 1) * (d * d + d)"},
         ),
     ),
     Mistake(
         "parameters-of-one-head",
         "The parameters are those of a single head, d_model / num_heads features wide. All heads "
         "together have d_model.",
-        counted(parameters=lambda d, h, i, j: 3 * (d * d // h + d // h) + d * d + d),
+        {"4 * (d * d + d)": "3 * (d * d // h + d // h) + d * d + d"},
         also=(
-            counted(parameters=lambda d, h, i, j: 4 * (d * d // h + d // h)),
-            counted(parameters=lambda d, h, i, j: 4 * d * d // h),
+            {"4 * (d * d + d)": "4 * (d * d // h + d // h)"},
+            {"4 * (d * d + d)": "4 * d * d // h"},
         ),
     ),
     Mistake(
         "projected-for-each-head",
         "Queries, keys and values are multiplied by the number of heads. Together the heads have "
         "d_model features a token, however many they are.",
-        counted(projected=lambda d, h, i, j: (i + 2 * j) * d * h),
+        {"(i + 2 * j) * d": "(i + 2 * j) * d * h"},
     ),
     Mistake(
         "projected-of-one-head",
         "Queries, keys and values are those of one head. All heads together have d_model features "
         "a token.",
-        counted(projected=lambda d, h, i, j: (i + 2 * j) * d / h),
+        {"(i + 2 * j) * d": "(i + 2 * j) * d / h"},
     ),
     Mistake(
         "one-projected",
         "Only one of query, key and value is counted. All three are kept.",
-        counted(projected=lambda d, h, i, j: i * d),
-        also=(counted(projected=lambda d, h, i, j: j * d),),
+        {"(i + 2 * j) * d": "i * d"},
+        also=({"(i + 2 * j) * d": "j * d"},),
     ),
     Mistake(
         "two-projected",
         "Only two of query, key and value are counted. The values are kept, too: the gradient of "
         "the weights needs them.",
-        counted(projected=lambda d, h, i, j: (i + j) * d),
-        also=(counted(projected=lambda d, h, i, j: 2 * j * d),),
+        {"(i + 2 * j) * d": "(i + j) * d"},
+        also=({"(i + 2 * j) * d": "2 * j * d"},),
     ),
     Mistake(
         "projected-with-the-input",
         "Four times n · d_model is counted as projected: the input is not made here. Queries, keys "
         "and values are three.",
-        counted(projected=lambda d, h, i, j: 2 * (i + j) * d),
-        also=(counted(projected=lambda d, h, i, j: (i + 3 * j) * d),),
+        {"(i + 2 * j) * d": "2 * (i + j) * d"},
+        also=({"(i + 2 * j) * d": "(i + 3 * j) * d"},),
     ),
     Mistake(
         "merged-for-each-head",
         "The merged heads are multiplied by the number of heads. They lie side by side in d_model "
         "features.",
-        counted(merged=lambda d, h, i, j: i * d * h),
+        {"merged = i * d": "merged = i * d * h"},
     ),
     Mistake(
         "merged-of-one-head",
         "The merged heads are as wide as one head. They lie side by side, d_model features in all.",
-        counted(merged=lambda d, h, i, j: i * d / h),
+        {"merged = i * d": "merged = i * d / h"},
     ),
     Mistake(
         "merged-forgotten",
         "Nothing is counted as merged. The gradient of W_o needs its input, so the heads side by "
         "side are kept: n_query · d_model.",
-        counted(merged=lambda d, h, i, j: 0),
+        {"merged = i * d": "merged = 0"},
     ),
     Mistake(
         "weights-of-one-head",
         "The weights do not know the number of heads. Each head has its own n_query · n_key: that "
         "is the one place where h counts.",
-        counted(weights=lambda d, h, i, j: i * j),
+        {"h * i * j": "i * j"},
     ),
     Mistake(
         "weights-by-features",
         "The features are in the weights. A weight is one number for a head, a query and a key.",
-        counted(weights=lambda d, h, i, j: h * i * j * d),
+        {"h * i * j": "h * i * j * d"},
         also=(
-            counted(weights=lambda d, h, i, j: h * i * j * d / h),
-            counted(weights=lambda d, h, i, j: h * j * d),
-            counted(weights=lambda d, h, i, j: i * j * d),
+            {"h * i * j": "h * i * j * d / h"},
+            {"h * i * j": "h * j * d"},
+            {"h * i * j": "i * j * d"},
         ),
     ),
     Mistake(
         "weights-not-squared",
         "The weights grow with the length, not with its square. There is one for each pair of a "
         "query and a key.",
-        counted(weights=lambda d, h, i, j: h * i),
+        {"h * i * j": "h * i"},
         also=(
-            counted(weights=lambda d, h, i, j: h * j),
-            counted(weights=lambda d, h, i, j: h * (i + j)),
+            {"h * i * j": "h * j"},
+            {"h * i * j": "h * (i + j)"},
         ),
     ),
     Mistake(
         "scores-kept-too",
         "Scores and weights are counted, twice h · n_query · n_key. The softmax's gradient needs "
         "its result only; the scores are let go.",
-        counted(weights=lambda d, h, i, j: 2 * h * i * j),
+        {"h * i * j": "2 * h * i * j"},
     ),
     Mistake(
         "heads-squared",
         "The number of heads is squared. Heads do not attend to each other.",
-        counted(weights=lambda d, h, i, j: h * h * i * j),
+        {"h * i * j": "h * h * i * j"},
     ),
     Mistake(
         "causal-half",
         "Half of the weights is counted. A mask hides them, but a tensor has no gaps: hidden "
         "weights are zeros that take their place.",
-        counted(weights=lambda d, h, i, j: h * i * j / 2),
-        also=(counted(weights=lambda d, h, i, j: h * i * (j + 1) / 2),),
+        {"h * i * j": "h * i * j / 2"},
+        also=({"h * i * j": "h * i * (j + 1) / 2"},),
     ),
     Mistake(
         "queries-for-keys",
         "n_query stands where n_key belongs, or n_key is not used. Queries have n_query rows, keys "
         "and values n_key; the weights have one for each pair; what is merged has a row for each "
         "query.",
-        counted(
-            projected=lambda d, h, i, j: 3 * i * d,
-            weights=lambda d, h, i, j: h * i * i,
-        ),
+        {"(i + 2 * j) * d": "3 * i * d", "h * i * j": "h * i * i"},
         also=(
-            counted(projected=lambda d, h, i, j: 3 * i * d),
-            counted(weights=lambda d, h, i, j: h * i * i),
-            counted(projected=lambda d, h, i, j: (2 * i + j) * d),
-            counted(weights=lambda d, h, i, j: h * j * j),
-            counted(projected=lambda d, h, i, j: 3 * j * d),
-            counted(merged=lambda d, h, i, j: j * d),
+            {"(i + 2 * j) * d": "3 * i * d"},
+            {"h * i * j": "h * i * i"},
+            {"(i + 2 * j) * d": "(2 * i + j) * d"},
+            {"h * i * j": "h * j * j"},
+            {"(i + 2 * j) * d": "3 * j * d"},
+            {"merged = i * d": "merged = j * d"},
         ),
     ),
     Mistake(
         "one-number",
         "One number comes back. Asked for are four, each for what it holds: they grow in different "
         "ways.",
-        summed,
+        {"return tuple(": "return sum("},
     ),
     Mistake(
         "uneven-allowed",
         "A d_model that num_heads does not divide gets an account, of a layer that cannot be. "
         "Raise a ValueError with both numbers.",
-        counted(checked=False),
+        {"d_model % num_heads != 0": "False"},
     ),
-    Mistake(
-        "asserted",
-        "Where num_heads does not divide d_model an assert fails. An assert is left out under "
-        "`python -O`; a user's mistake is a ValueError with the numbers.",
-        asserted,
-    ),
+    asserted("Where num_heads does not divide d_model an assert fails."),
 )
 
 SAID = {
@@ -302,6 +283,7 @@ SAID = {
 EXERCISE = Exercise(
     number="5.4",
     reference=attention_memory,
+    right=bytes_of_each_part,
     outputs=tuple(Output(name) for name in PARTS),
     difficulty=2,
     minutes=15,
