@@ -2,16 +2,19 @@
 
 from attn_course.checks import ready_made
 from attn_course.checks.catalogue.ch05 import multi_head_probes as probes
+from attn_course.checks.catalogue.ch05.multi_head_by_hand import ROLES, ManyHeads
 from attn_course.checks.catalogue.ch05.multi_head_mistakes import MISTAKES
-from attn_course.checks.catalogue.ch05.multi_head_versions import ROLES
 from attn_course.checks.exercise import Exercise, Output, Stage
-from attn_course.checks.gradients import LOST_GRADIENT
+from attn_course.checks.gradients import LOST_GRADIENT, gradient_of
+from attn_course.checks.modules import named_shapes
 from attn_course.checks.refusals import refusal_stages
 from attn_course.multihead import MultiHeadAttention
+from attn_course.sentences import say
 
 EXERCISE = Exercise(
     number="5.3",
     reference=MultiHeadAttention,
+    right=ManyHeads,
     wire="class",
     outputs=probes.ATTENDED,
     difficulty=3,
@@ -25,8 +28,8 @@ EXERCISE = Exercise(
             probes.draw_sizes,
             "A new layer should have four projections and nothing else that is learnt: W_q, W_k, "
             "W_v and W_o, each nn.Linear(d_model, d_model), set in __init__ as self.W_q, …",
-            call=probes.parts,
-            outputs=(Output("the layer's parameters"),),
+            call=named_shapes,
+            outputs=(Output(say("the layer's parameters")),),
             inputs=("d_model", "num_heads"),
             diagnose=probes.read_parts,
         ),
@@ -36,9 +39,9 @@ EXERCISE = Exercise(
             "Two calls with the same input should agree, and depend on the layer's weights.",
             call=probes.repeated,
             outputs=(
-                Output("two calls agree in training"),
-                Output("two calls agree in evaluation"),
-                Output("other weights, other output"),
+                Output(say("two calls agree in training")),
+                Output(say("two calls agree in evaluation")),
+                Output(say("other weights, other output")),
             ),
         ),
         Stage(
@@ -88,9 +91,9 @@ EXERCISE = Exercise(
             LOST_GRADIENT,
             call=probes.gradients,
             outputs=(
-                *(Output(f"gradient of {name}", "b n d") for name in ("query", "key", "value")),
-                *(Output(f"gradient of {role}.weight") for role in ROLES),
-                Output("gradient of W_o.bias"),
+                *(gradient_of(name, "b n d") for name in ("query", "key", "value")),
+                *(gradient_of(f"{role}.weight") for role in ROLES),
+                gradient_of("W_o.bias"),
             ),
         ),
         *refusal_stages(

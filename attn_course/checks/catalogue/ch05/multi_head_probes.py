@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
-from attn_course.checks.catalogue.ch05.multi_head_versions import ROLES
+from attn_course.checks.catalogue.ch05.multi_head_by_hand import ROLES
 from attn_course.checks.compare import number
 from attn_course.checks.exercise import (
     Answer,
@@ -22,7 +22,9 @@ from attn_course.checks.exercise import (
     tenths,
 )
 from attn_course.checks.gradients import gradients_at
+from attn_course.checks.modules import require_module
 from attn_course.masks import causal_mask, padding_mask
+from attn_course.sentences import say
 
 ATTENDED = (Output("output", "b i d"), Output("weights", "b h i j"))
 IDENTITY = "identity, no biases"
@@ -44,14 +46,14 @@ def built(answer: Answer, d_model: int, num_heads: int, weights: str, like: Tens
     weights: IDENTITY, or what `drawn` makes of a seed.
     """
     layer = answer(d_model, num_heads)
-    if not isinstance(layer, nn.Module):
-        raise TypeError(f"{type(layer).__name__} is no nn.Module: write a class that inherits it")
+    require_module(layer)
     seed = 0 if weights == IDENTITY else int(weights.removeprefix(DRAWN))
     rng = torch.Generator().manual_seed(seed)
     for role in ROLES:
         linear = getattr(layer, role, None)
         if not isinstance(linear, nn.Linear):
-            raise TypeError(f"self.{role} should be an nn.Linear, it is {type(linear).__name__}")
+            words = "self.{role} should be an nn.Linear, it is {found}"
+            raise TypeError(say(words, role=role, found=type(linear).__name__))
         weight, bias = torch.eye(d_model), torch.zeros(d_model)
         if weights != IDENTITY:
             weight, bias = normal(rng, d_model, d_model) / sqrt(d_model), normal(rng, d_model)
@@ -59,15 +61,6 @@ def built(answer: Answer, d_model: int, num_heads: int, weights: str, like: Tens
         if linear.bias is not None:
             linear.bias = nn.Parameter(bias.to(like))
     return layer
-
-
-def parts(answer: Answer, d_model: int, num_heads: int) -> str:
-    """The names and shapes of a new layer's parameters."""
-    layer = answer(d_model, num_heads)
-    if not isinstance(layer, nn.Module):
-        return f"no nn.Module but {type(layer).__name__}"
-    found = sorted((name, tuple(p.shape)) for name, p in layer.named_parameters())
-    return ", ".join(f"{name} {shape}" for name, shape in found)
 
 
 def repeated(answer: Answer, x: Tensor, num_heads: int, weights: str) -> tuple:
@@ -250,24 +243,24 @@ def read_parts(seen: Sequence[Seen]) -> Diagnosis | None:
     found, wanted = (_parts_in(text) for text in (seen[0].actual, seen[0].expected))
     extra = found.keys() - wanted.keys()
     if extra and wanted.items() <= found.items():
-        return Diagnosis(
-            f"Besides the four projections there is {', '.join(sorted(extra))}. Nothing else is "
-            "learnt here: a second projection behind W_q, for each head or for all, would be two "
-            "linear maps in a row, which are one.",
-            "extra-parts",
+        words = (
+            "Besides the four projections there is {extra}. Nothing else is learnt here: a second "
+            "projection behind W_q, for each head or for all, would be two linear maps in a row, "
+            "which are one."
         )
+        return Diagnosis(say(words, extra=", ".join(sorted(extra))), "extra-parts")
     if sorted(found.values()) == sorted(wanted.values()):
         names = sorted({name.rpartition(".")[0] for name in found})
-        return Diagnosis(
-            f"The projections are called {', '.join(names)}. The check copies its weights in by "
-            "name: self.W_q, self.W_k, self.W_v, self.W_o.",
-            "other-names",
+        words = (
+            "The projections are called {names}. The check copies its weights in by name: "
+            "self.W_q, self.W_k, self.W_v, self.W_o."
         )
+        return Diagnosis(say(words, names=", ".join(names)), "other-names")
     return None
 
 
 def _parts_in(text: str) -> dict[str, str]:
-    """Name -> shape, from what `parts` says."""
+    """Name -> shape, from what `named_shapes` says."""
     return dict(part.rsplit(" (", 1) for part in text.removesuffix(")").split("), ") if part)
 
 
@@ -294,11 +287,11 @@ def read_scale(seen: Sequence[Seen]) -> Diagnosis | None:
     if len(found) < len(seen):
         return None
     divisor, root = found[0]
-    return Diagnosis(
-        f"The scores are divided by {number(divisor)}. It should be √d_k, here "
-        f"{number(root)}: the root of the width of a head, d_model / num_heads.",
-        "fixed-scale",
+    words = (
+        "The scores are divided by {found}. It should be √d_k, here {wanted}: the root of the "
+        "width of a head, d_model / num_heads."
     )
+    return Diagnosis(say(words, found=number(divisor), wanted=number(root)), "fixed-scale")
 
 
 def _too_much(probe: Seen) -> float | None:
