@@ -21,6 +21,7 @@ an_empty_row = {"need_weights": True, "biased": False, "dtype": torch.float64}
 WEIGH = "if mask is None:\n        weights"
 KEPT = "F.dropout(weights, dropout_p) if dropout_p > 0 else weights"
 FAST = "mask, bias, dropout_p), None"
+SCORES_DROPPED = {WEIGH: f"scores = F.dropout(scores, dropout_p)\n    {WEIGH}", KEPT: "weights"}
 
 
 def by_hand(edits):
@@ -88,7 +89,7 @@ ATTENTION = [
     ),
     Wrong(
         "A17 dropout on the scores",
-        {SDPA: {WEIGH: f"scores = F.dropout(scores, dropout_p)\n    {WEIGH}", KEPT: "weights"}},
+        {SDPA: SCORES_DROPPED},
         DROPOUT,
     ),
     Wrong("A19 dropout never applied", {SDPA: {KEPT: "weights"}}, DROPOUT),

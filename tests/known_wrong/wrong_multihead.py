@@ -1,20 +1,16 @@
 """Multi-head attention as it was got wrong: heads, roles, batches, groups, positions, cache."""
 
-from copy import deepcopy
-
 import torch
-from torch import nn
+from wrong_attention import SCORES_DROPPED
 from wrong_versions import REJECTED, Wrong
 
 from attn_course import multihead
-from attn_course.attention import scaled_dot_product_attention
 from attn_course.multihead import MultiHeadAttention
 from attn_course.positions import RotaryPositions, apply_rope
 
 SPLIT, MERGE, SHARE = "multihead.split_heads", "multihead.merge_heads", "multihead.share_heads"
 FORWARD = "multihead.MultiHeadAttention.forward"
 SDPA = "multihead.scaled_dot_product_attention"
-POSITIONS = "multihead.MultiHeadAttention._put_positions_in"
 ROTATE = "positions.RotaryPositions.rotate"
 
 TORCH = "test_multihead.test_equals_torch_with_its_weights"
@@ -36,53 +32,16 @@ chunks = {
 }
 
 right_forward = MultiHeadAttention.forward
-right_positions = MultiHeadAttention._put_positions_in
-right_projection = multihead.projection
 
 
-def split_by_view(x, num_heads):
-    b, n, d_model = x.shape
-    return x.reshape(b, num_heads, n, d_model // num_heads)
-
-
-def merge_by_view(x):
-    b, h, n, d = x.shape
-    return x.reshape(b, n, h * d)
-
-
-def split_features_first(x, num_heads):
-    b, n, d_model = x.shape
-    return x.reshape(b, n, d_model // num_heads, num_heads).permute(0, 3, 1, 2)
-
-
-def merge_features_first(x):
-    return x.permute(0, 2, 3, 1).flatten(2)
+CUT = 'rearrange(x, "b n (h d) -> b h n d", h=num_heads)'
+LAID = 'rearrange(x, "b h n d -> b n (h d)")'
+BY_VIEW = {LAID: "x.reshape(len(x), x.shape[2], -1)"}
 
 
 def split_floored(x, num_heads):
     d = x.shape[-1] // max(num_heads, 1)
     return x[..., : d * num_heads].unflatten(-1, (num_heads, d)).transpose(1, 2)
-
-
-def heads_averaged(x):
-    return x.mean(1).repeat(1, 1, x.shape[1])
-
-
-def forward_with(**swapped):
-    """The right forward, run with some attributes of the module swapped."""
-
-    def forward(self, *inputs, **options):
-        before = {name: getattr(self, name) for name in swapped}
-        after = {name: swap(self) for name, swap in swapped.items()}
-        for name, value in after.items():
-            setattr(self, name, value)
-        try:
-            return right_forward(self, *inputs, **options)
-        finally:
-            for name, value in before.items():
-                setattr(self, name, value)
-
-    return forward
 
 
 def roles_reversed(self, query, key, value, mask=None, **options):
@@ -103,38 +62,9 @@ def repeated_along_the_sequence(x, num_heads):
     return x.repeat_interleave(num_heads // h_kv, dim=2).reshape(b, num_heads, n, d)
 
 
-class ValuesTurned(nn.Module):
-    """A projection of values that puts positions into them."""
-
-    def __init__(self, linear, num_heads):
-        super().__init__()
-        self.linear, self.num_heads, self.in_features = linear, num_heads, linear.in_features
-
-    def forward(self, x):
-        heads = multihead.split_heads(self.linear(x), self.num_heads)
-        return multihead.merge_heads(apply_rope(heads, torch.arange(x.shape[1]), 100.0))
-
-
-def turned_twice(self, x, positions):
-    return apply_rope(apply_rope(x, positions, self.base), positions, self.base)
-
-
 def turned_across_heads(self, x, positions):
     whole = apply_rope(multihead.merge_heads(x), positions, self.base)
     return multihead.split_heads(whole, x.shape[1])
-
-
-def scaled_by_the_width_of_the_model(query, key, value, mask=None, **options):
-    return scaled_dot_product_attention(query / query.shape[1] ** 0.5, key, value, mask, **options)
-
-
-def dropout_on_the_scores(query, key, value, mask=None, *, dropout_p=0.0, **options):
-    scores = torch.nn.functional.dropout(query @ key.mT / query.shape[-1] ** 0.5, dropout_p)
-    return scores.softmax(-1) @ value, scores.softmax(-1)
-
-
-def lift_samples_into_the_heads_place(mask):
-    return mask.reshape((1,) * (4 - mask.ndim) + mask.shape)
 
 
 def rounded_to_float32(pairs):
@@ -149,59 +79,37 @@ def fused_features_first(W_v, W_o, num_heads):
     return values @ W_o.unflatten(0, (-1, num_heads)).transpose(0, 1)
 
 
-def ablated_in_place(attention, heads):
-    columns = attention.W_o.weight.unflatten(1, (attention.num_heads, -1))
-    with torch.no_grad():
-        columns[:, list(heads)] = 0.0
-    return attention
-
-
-def rows_ablated(attention, heads):
-    ablated = deepcopy(attention)
-    rows = ablated.W_o.weight.unflatten(0, (attention.num_heads, -1))
-    with torch.no_grad():
-        rows[list(heads)] = 0.0
-    return ablated
-
-
-def plain_linear(d_in, d_out, *, bias=True):
-    return nn.Linear(d_in, d_out, bias=bias)
-
-
-def bias_started_at_random(d_in, d_out, *, bias=True):
-    linear = right_projection(d_in, d_out, bias=bias)
-    return nn.init.normal_(linear.bias) is not None and linear
-
-
 MULTIHEAD = [
     Wrong(
         "C1 heads split and merged by view",
-        {SPLIT: split_by_view, MERGE: merge_by_view},
+        {SPLIT: {CUT: "x.reshape(len(x), num_heads, x.shape[1], -1)"}, MERGE: BY_VIEW},
         TOKENS_ARE_A_SET,
     ),
-    Wrong("C2 heads merged by view", {MERGE: merge_by_view}, ITSELF_ALONE),
+    Wrong("C2 heads merged by view", {MERGE: BY_VIEW}, ITSELF_ALONE),
     Wrong(
         "C4 (d h) for (h d)",
-        {SPLIT: split_features_first, MERGE: merge_features_first},
+        {SPLIT: {"(h d)": "(d h)"}, MERGE: {"(h d)": "(d h)"}},
         TORCH,
         square,
     ),
     Wrong(
         "C5 keys and values unpacked the wrong way round",
-        {FORWARD: forward_with(W_k=lambda self: self.W_v, W_v=lambda self: self.W_k)},
+        {FORWARD: {"self.W_k(key)": "self.W_v(key)", "self.W_v(value)": "self.W_k(value)"}},
         TORCH,
         square,
     ),
-    Wrong("C7 heads averaged", {MERGE: heads_averaged}, TORCH, square),
+    Wrong(
+        "C7 heads averaged", {MERGE: {LAID: "x.mean(1).repeat(1, 1, x.shape[1])"}}, TORCH, square
+    ),
     Wrong(
         "C10 keys from the queries' layer",
-        {FORWARD: forward_with(W_k=lambda self: self.W_q)},
+        {FORWARD: {"self.W_k(key)": "self.W_q(key)"}},
         TORCH,
         square,
     ),
     Wrong(
         "no output projection",
-        {FORWARD: forward_with(W_o=lambda self: nn.Identity())},
+        {FORWARD: {"self.W_o(merge_heads(output))": "merge_heads(output)"}},
         TORCH,
         square,
     ),
@@ -226,7 +134,7 @@ MULTIHEAD = [
     Wrong("C14 sequence first", {FORWARD: sequence_first}, SAMPLES),
     Wrong(
         "C16 key heads tiled",
-        {SHARE: lambda x, h: x.repeat(1, h // x.shape[1], 1, 1)},
+        {SHARE: {"(h_kv g)": "(g h_kv)"}},
         GROUPED,
         {"num_kv_heads": 2, "need_weights": True},
     ),
@@ -237,53 +145,65 @@ MULTIHEAD = [
         {"num_kv_heads": 2, "need_weights": True},
     ),
     Wrong(
-        "A2 scaled by the model's width", {SDPA: scaled_by_the_width_of_the_model}, TORCH, square
+        "A2 scaled by the model's width",
+        {SDPA: {"sqrt(d_k)": "sqrt(d_k * query.shape[1])"}},
+        TORCH,
+        square,
     ),
     Wrong(
         "A16 dropout in evaluation",
-        {FORWARD: forward_with(training=lambda self: True)},
+        {FORWARD: {" if self.training else 0.0": ""}},
         DROPOUT,
         with_weights,
     ),
     Wrong(
         "A19 dropout never on",
-        {FORWARD: forward_with(dropout_p=lambda self: 0.0)},
+        {FORWARD: {"self.dropout_p if self.training else 0.0": "0.0"}},
         DROPOUT,
         with_weights,
     ),
     Wrong(
         "A17 dropout on the scores",
-        {SDPA: dropout_on_the_scores},
+        {SDPA: SCORES_DROPPED},
         "test_multihead.test_dropout_is_on_the_weights_not_on_the_scores",
     ),
     Wrong(
         "B25 masks of samples taken for masks of heads",
-        {"multihead.lift_mask": lift_samples_into_the_heads_place},
+        {"multihead.lift_mask": {"b i j -> b 1 i j": "b i j -> 1 b i j"}},
         "test_multihead.test_a_mask_of_samples_is_not_one_of_heads",
     ),
     Wrong(
         "E8 values turned",
-        {FORWARD: forward_with(W_v=lambda self: ValuesTurned(self.W_v, self.num_heads))},
+        {
+            FORWARD: {
+                "share_heads(v,": "share_heads(self.position.rotate(v, torch.arange(v.shape[2])),"
+            }
+        },
         ROPE,
         with_weights,
     ),
-    Wrong("E8 turned twice", {ROTATE: turned_twice}, ROPE, with_weights),
+    Wrong(
+        "E8 turned twice",
+        {ROTATE: {"positions, self.base": "2 * positions, self.base"}},
+        ROPE,
+        with_weights,
+    ),
     Wrong("E5 turned across heads", {ROTATE: turned_across_heads}, ROPE, with_weights),
     Wrong(
         "E13 the cache's length ignored",
-        {POSITIONS: lambda self, q, k, past: right_positions(self, q, k, 0)},
+        {FORWARD: {"past=0 if cache is None else cache.length": "past=0"}},
         CACHED,
         chunks,
     ),
     Wrong(
         "E14 the cache's length counted twice",
-        {POSITIONS: lambda self, q, k, past: right_positions(self, q, k, 2 * past)},
+        {FORWARD: {"else cache.length": "else 2 * cache.length"}},
         CACHED,
         chunks,
     ),
     Wrong(
         "D11 positions made on the CPU",
-        {ROTATE: lambda self, x, at: apply_rope(x, torch.arange(len(at)), self.base)},
+        {ROTATE: {"positions, self.base": "torch.arange(len(positions)), self.base"}},
         "test_multihead_options.test_positions_are_made_where_the_tokens_are",
         {"position": RotaryPositions(), "need_weights": True},
         error=RuntimeError,
@@ -300,24 +220,29 @@ MULTIHEAD = [
     ),
     Wrong(
         "heads ablated in the module that was given",
-        {"multihead.ablate_heads": ablated_in_place},
+        {"multihead.ablate_heads": {"deepcopy(attention)": "attention"}},
         ABLATED,
         {"heads": [1]},
     ),
     Wrong(
         "outputs ablated in the place of heads",
-        {"multihead.ablate_heads": rows_ablated},
+        {
+            "multihead.ablate_heads": {
+                "unflatten(1,": "unflatten(0,",
+                "parts[:, sorted(heads)]": "parts[sorted(heads)]",
+            }
+        },
         ABLATED,
         {"heads": [1]},
     ),
     Wrong(
         "nn.Linear's own start",
-        {"multihead.projection": plain_linear},
+        {"multihead.projection": {"nn.init.xavier_uniform_(linear.weight)": "pass"}},
         "test_multihead_options.test_scores_start_with_variance_one",
     ),
     Wrong(
         "biases that start at random",
-        {"multihead.projection": bias_started_at_random},
+        {"multihead.projection": {"nn.init.zeros_(": "nn.init.normal_("}},
         "test_multihead_options.test_projections_start_as_xavier_says",
         {"d_in": 64, "d_out": 256},
         error=REJECTED,

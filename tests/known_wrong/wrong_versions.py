@@ -32,11 +32,19 @@ class Wrong:
     def versions(self) -> dict[str, Callable[..., Any]]:
         """The names below attn_course and the wrong version of each."""
         return {
-            name: edited(resolve_name(f"attn_course.{name}"), version)
+            name: _edited(f"attn_course.{name}", version)
             if isinstance(version, Mapping)
             else version
             for name, version in self.replaces.items()
         }
+
+
+def _edited(name: str, edits: Edits) -> Callable[..., Any]:
+    """A function with pieces of its source replaced; a method, with pieces of its class's."""
+    right = resolve_name(name)
+    if "." not in right.__qualname__:
+        return edited(right, edits)
+    return getattr(edited(resolve_name(name.rpartition(".")[0]), edits), right.__name__)
 
 
 def known(exercise: str, mistake: str, which: int = 0) -> Callable[..., Any]:
