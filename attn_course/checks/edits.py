@@ -1,12 +1,13 @@
 """A known mistake as what it nearly always is: one or two small edits to a right answer.
 
 `{"cos - odd * sin": "cos + odd * sin"}` reads at once as what the learner wrote. The right answer
-is real, typed Python in the catalogue; the edit is made in its source, and the result compiled
-where the answer stands.
+is real, typed Python in the catalogue; the edit is made in its source, docstrings left out, and
+the result compiled where the answer stands.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import math
 import sys
@@ -73,11 +74,23 @@ def composed(right: Answer, one: Edits, other: Edits) -> Edits | None:
 
 @cache
 def source(right: Answer) -> str:
-    """The source of a function or class, without decorators and indentation."""
+    """The source of a function or class, without decorators, indentation and docstrings."""
     if "." in right.__qualname__:
         raise ValueError(f"{right.__qualname__} does not stand at the top of its module")
     text = textwrap.dedent(inspect.getsource(inspect.unwrap(right)))
-    return text[text.index("class " if isinstance(right, type) else "def ") :]
+    text = text[text.index("class " if isinstance(right, type) else "def ") :]
+    return _without_docstrings(text)
+
+
+def _without_docstrings(code: str) -> str:
+    """Blank lines in the place of docstrings, which may quote what is edited."""
+    lines = code.split("\n")
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node):
+            told = node.body[0]
+            for k in range(told.lineno - 1, told.end_lineno or told.lineno):
+                lines[k] = ""
+    return "\n".join(lines)
 
 
 @cache

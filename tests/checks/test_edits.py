@@ -10,7 +10,7 @@ from attn_course.checks.edits import composed, edited
 
 
 def scaled(query: Tensor, key: Tensor) -> Tensor:
-    """A right answer."""
+    """A right answer: the softmax over dim=-1."""
     scores = query @ key.mT / math.sqrt(query.shape[-1])
     return scores.softmax(dim=-1)
 
