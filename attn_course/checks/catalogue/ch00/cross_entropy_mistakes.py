@@ -136,11 +136,7 @@ MISTAKES = (
         "One softmax runs over the whole table; each row needs its own sum.",
         {LOG_PROBS: "logits - logits.flatten().logsumexp(dim=0)"},
     ),
-    Mistake(
-        "base-ten",
-        BASE_TEN,
-        {".mean()": ".mean() / math.log(10)"},
-    ),
+    Mistake("base-ten", BASE_TEN, {".mean()": ".mean() / math.log(10)"}),
     Mistake(
         "base-two",
         "The logarithm has base 2 (bits); the loss is asked for in nats, base e.",
@@ -197,11 +193,7 @@ MISTAKES = (
         "This is the share of rows whose largest logit is the target: accuracy, no loss.",
         {LOSS: "(logits.argmax(dim=-1) == targets).to(logits.dtype).mean()"},
     ),
-    Mistake(
-        "perplexity",
-        "This is exp of the loss, the perplexity.",
-        {LOSS: f"({LOSS}).exp()"},
-    ),
+    Mistake("perplexity", "This is exp of the loss, the perplexity.", {LOSS: f"({LOSS}).exp()"}),
     Mistake(
         "squared-error",
         "This is the squared difference of probabilities and one-hot targets.",

@@ -169,16 +169,8 @@ MISTAKES = (
         "the one before instead of adding to it.",
         {PRODUCT: "a[:, -1:] @ b[:, -1:].T"},
     ),
-    Mistake(
-        "a-with-itself",
-        "`b` is never used: the rows of `a` meet each other.",
-        {"b.T": "a.T"},
-    ),
-    Mistake(
-        "b-with-itself",
-        "`a` is never used: the rows of `b` meet each other.",
-        {"a @": "b @"},
-    ),
+    Mistake("a-with-itself", "`b` is never used: the rows of `a` meet each other.", {"b.T": "a.T"}),
+    Mistake("b-with-itself", "`a` is never used: the rows of `b` meet each other.", {"a @": "b @"}),
 )
 
 EXERCISE = Exercise(

@@ -118,11 +118,7 @@ MISTAKES = (
         "returned is another than the loss that was descended on: keep the first result.",
         before("logits = ", "model(inputs)"),
     ),
-    Mistake(
-        "stepped-twice",
-        "The optimizer takes two steps on one gradient.",
-        after(STEP, STEP),
-    ),
+    Mistake("stepped-twice", "The optimizer takes two steps on one gradient.", after(STEP, STEP)),
     Mistake(
         "row-by-row",
         "A step is taken for each row. Call the model once on the whole batch: the mean "

@@ -142,10 +142,7 @@ MISTAKES = (
             "memory @ W_v": "memory @ W_v.T",
         },
     ),
-    SCALE.told(
-        "no-scale",
-        "The scores are not divided by √d_k.",
-    ),
+    SCALE.told("no-scale", "The scores are not divided by √d_k."),
     SCALE.told(
         "scale-of-d-k",
         "The scores are divided by d_k. It should be its root.",
@@ -194,11 +191,7 @@ MISTAKES = (
         "The softmax runs over the batch. Each query should share out one whole among the keys.",
         like="softmax-over-first-axis",
     ),
-    Mistake(
-        "no-softmax",
-        "The values are weighted by bare scores.",
-        no_softmax(),
-    ),
+    Mistake("no-softmax", "The values are weighted by bare scores.", no_softmax()),
     MASK.told(
         "padding-ignored",
         "The padding changes nothing: padded keys are attended to.",

@@ -177,11 +177,7 @@ MISTAKES = (
         steps("norm(step(x))"),
         also=(steps("norm(2 * step(x))"),),
     ),
-    Mistake(
-        "no-norms",
-        "The norms are made and not used.",
-        steps("x + step(x)"),
-    ),
+    Mistake("no-norms", "The norms are made and not used.", steps("x + step(x)")),
     Mistake(
         "no-residual-self",
         "The residual around self-attention is missing.",
@@ -215,36 +211,20 @@ MISTAKES = (
             {f"({OF_SELF})[0]": f"({OF_SELF})", **steps("norm(step(x) + x)", 1)},
         ),
     ),
-    Mistake(
-        "norm-1-unused",
-        "The norm after self-attention is missing.",
-        steps("x + step(x)", 1),
-    ),
-    Mistake(
-        "norm-2-unused",
-        "The norm after cross-attention is missing.",
-        steps("x + step(x)", 2),
-    ),
+    Mistake("norm-1-unused", "The norm after self-attention is missing.", steps("x + step(x)", 1)),
+    Mistake("norm-2-unused", "The norm after cross-attention is missing.", steps("x + step(x)", 2)),
     Mistake(
         "norm-3-unused",
         "The norm after the feed-forward is missing.",
         steps("x + step(x)", 3),
     ),
-    Mistake(
-        "no-self-attention",
-        joined(["Self-attention is left out.", ORDER]),
-        steps("x", 1),
-    ),
+    Mistake("no-self-attention", joined(["Self-attention is left out.", ORDER]), steps("x", 1)),
     Mistake(
         "no-cross-attention",
         joined(["Attention to the memory is left out: the decoder never reads the source.", ORDER]),
         steps("x", 2),
     ),
-    Mistake(
-        "no-feed-forward",
-        joined(["The feed-forward is left out.", ORDER]),
-        steps("x", 3),
-    ),
+    Mistake("no-feed-forward", joined(["The feed-forward is left out.", ORDER]), steps("x", 3)),
     Mistake(
         "cross-first",
         joined(["The memory is asked before x has asked itself.", ORDER]),
@@ -262,10 +242,7 @@ MISTAKES = (
         "The norms stand in another order: norm_1 is for self-attention, norm_2 for "
         "cross-attention, norm_3 for the feed-forward.",
         norms("213"),
-        also=(
-            norms("132"),
-            norms("321"),
-        ),
+        also=(norms("132"), norms("321")),
     ),
     Mistake(
         "one-norm-used",
@@ -278,19 +255,13 @@ MISTAKES = (
         "The memory asks and x is looked up. The decoder asks: there is one output for each token "
         "of x.",
         {OF_MEMORY: "memory, x, x, memory_mask"},
-        also=(
-            {OF_MEMORY: "memory, x, x, mask"},
-            {OF_MEMORY: "memory, x, x"},
-        ),
+        also=({OF_MEMORY: "memory, x, x, mask"}, {OF_MEMORY: "memory, x, x"}),
     ),
     Mistake(
         "memory-not-read",
         "Cross-attention takes its keys and values from x: the memory is not read.",
         {OF_MEMORY: "x, x, x, memory_mask"},
-        also=(
-            {OF_MEMORY: "x, x, x, mask"},
-            {OF_MEMORY: "x, x, x"},
-        ),
+        also=({OF_MEMORY: "x, x, x, mask"}, {OF_MEMORY: "x, x, x"}),
     ),
     Mistake(
         "values-from-x",

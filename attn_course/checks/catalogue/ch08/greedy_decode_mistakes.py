@@ -139,11 +139,7 @@ MISTAKES = (
         "next one.",
         {"logits[:, -1]": "logits.mean(dim=1)"},
     ),
-    Mistake(
-        "argmin",
-        "The least likely token is taken.",
-        {"argmax": "argmin"},
-    ),
+    Mistake("argmin", "The least likely token is taken.", {"argmax": "argmin"}),
     Mistake(
         "second-best",
         "The second most likely token is taken.",
