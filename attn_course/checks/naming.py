@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -44,7 +44,8 @@ def known_mistake(
             return Named((mistake,), True)
         candidates.append(_Candidate.of(exercise, mistake, compared))
     if with_value:
-        pair = _two_mistakes(exercise, [*on_stage, *elsewhere], [c.mistake for c in candidates])
+        pairs = _pairs(exercise, on_stage, [c.mistake for c in candidates])
+        pair = _two_mistakes(exercise, pairs, [*on_stage, *elsewhere])
         if pair:
             return Named(pair, True)
     named = _likeliest(candidates) if with_value else None
@@ -53,14 +54,10 @@ def known_mistake(
 
 
 def _two_mistakes(
-    exercise: Exercise, findings: Sequence[Finding], first: Sequence[Mistake]
+    exercise: Exercise, pairs: Iterable[tuple[Mistake, Mistake]], findings: Sequence[Finding]
 ) -> tuple[Mistake, Mistake] | None:
-    """The first two mistakes, each an edit, that together do what the answer does on all probes.
-
-    first: those that explain the first bad stage alone. If there are any, one of the two is one of
-        them: the other one shows elsewhere.
-    """
-    for one, other in islice(_pairs(exercise.mistakes, first), PAIRS_TRIED):
+    """The first two mistakes, each an edit, that together do what the answer does on all probes."""
+    for one, other in islice(pairs, PAIRS_TRIED):
         for answer in exercise.with_both(one, other):
             outcomes = outcomes_of(answer, [finding.case for finding in findings])
             if all(probe.agrees for probe in _comparisons(outcomes, findings, text=False)):
@@ -73,12 +70,27 @@ PAIRS_TRIED = 1500
 
 
 def _pairs(
-    mistakes: Sequence[Mistake], first: Sequence[Mistake]
-) -> Iterator[tuple[Mistake, Mistake]]:
+    exercise: Exercise, on_stage: Sequence[Finding], first: Sequence[Mistake]
+) -> Iterable[tuple[Mistake, Mistake]]:
+    """The pairs that can explain what the answer does.
+
+    on_stage: what it does on the first bad stage.
+    first: those that explain this stage alone. If there are any, one of the two is one of them:
+        the other one shows elsewhere. Else it takes both, and each does harm there.
+    """
     if first:
         unique = list({mistake.id: mistake for mistake in first}.values())
-        return ((one, other) for one in unique for other in mistakes if other is not one)
-    return combinations(mistakes, 2)
+        return ((one, other) for one in unique for other in exercise.mistakes if other is not one)
+    return combinations((m for m in exercise.mistakes if _does_harm(exercise, m, on_stage)), 2)
+
+
+def _does_harm(exercise: Exercise, mistake: Mistake, findings: Sequence[Finding]) -> bool:
+    """Whether a mistake is wrong on one of these probes, in one of its versions."""
+    return any(
+        not one.is_right(exercise)
+        for version in exercise.versions(mistake)
+        for one in _against(version, findings, text=False)
+    )
 
 
 def _named_by_error(exercise: Exercise, outcome: Outcome) -> Mistake | None:

@@ -125,6 +125,12 @@ def test_two_are_named_also_where_no_stage_shows_one_alone():
     assert report.mistakes == ("tripled", "shifted")
 
 
+def test_two_are_found_among_many_that_do_no_harm_where_the_answer_first_goes_wrong():
+    elsewhere = [Mistake(f"{k}", "Large.", {"+ 0": f"+ (x > 50) * {k}"}) for k in range(1, 61)]
+    report = two_named(lambda x: 3 * x + 1, *elsewhere, TRIPLED, SHIFTED)
+    assert report.mistakes == ("tripled", "shifted")
+
+
 def test_one_mistake_that_explains_everything_is_preferred_to_two():
     report = two_named(lambda x: 3 * x, TRIPLED, SIGN_LOST)
     assert report.mistakes == ("tripled",)
