@@ -10,7 +10,7 @@ from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage
 from attn_course.primer import dot_products
 from attn_course.sentences import say
 
-TABLE = (Output("products", "row_of_a row_of_b"),)
+TABLE = (Output(say("products"), "row_of_a row_of_b"),)
 
 
 # -- probes -----------------------------------------------------------------------------------

@@ -13,7 +13,10 @@ from attn_course.checks.exercise import Exercise, Mistake, Output, Stage
 from attn_course.primer import training_step
 from attn_course.sentences import say
 
-LOSSES_AND_STATE = (Output("losses", "call"), Output(say("parameters afterwards"), "parameter"))
+LOSSES_AND_STATE = (
+    Output(say("losses"), "call"),
+    Output(say("parameters afterwards"), "parameter"),
+)
 BATCH = ("model's weights", "inputs", "targets")
 
 
@@ -312,7 +315,7 @@ EXERCISE = Exercise(
             probes.draw_one,
             "What comes back should be a plain number.",
             call=probes.kind_of_result,
-            outputs=(Output("result"),),
+            outputs=(Output(say("result")),),
             inputs=BATCH,
         ),
         Stage(

@@ -60,15 +60,14 @@ STEP_2 = "self.norm_2(x + ask_memory(x))"
 STEP_3 = "self.norm_3(x + self.feed_forward(x))"
 PLAIN_NORM = "F.layer_norm(x + step(x), x.shape[-1:])"
 
-
-STEPS = {1: "ask_self", 2: "ask_memory", 3: "self.feed_forward"}
+SUBLAYERS = {1: "ask_self", 2: "ask_memory", 3: "self.feed_forward"}
 
 
 def steps(written: str, *numbers: int) -> dict[str, str]:
     """All steps, or those with these numbers, with `norm` and `step` put together in this way."""
     edits = {}
-    for number in numbers or STEPS:
-        norm, step = f"self.norm_{number}", STEPS[number]
+    for number in numbers or SUBLAYERS:
+        norm, step = f"self.norm_{number}", SUBLAYERS[number]
         with_norm = re.sub(r"\bnorm\b", norm, written)
         edits[f"{norm}(x + {step}(x))"] = re.sub(r"\bstep\b", step, with_norm)
     return edits
