@@ -13,7 +13,7 @@ from attn_course.checks.compare import number
 from attn_course.checks.exercise import Diagnosis, Output, Seen, normal, tenths
 from attn_course.checks.gradients import gradient_of, gradients_at
 from attn_course.masks import causal_mask
-from attn_course.sentences import joined, say
+from attn_course.sentences import Sentence, joined, say
 
 ATTENDED = (Output("output", "b i d"), Output("weights", "b i j"))
 GRADIENTS = (
@@ -192,6 +192,10 @@ def read_thermometer(seen: Sequence[Seen]) -> Diagnosis | None:
         for text, power in _POWERS.items():
             if all(math.isclose(s, sizes[size] ** power, rel_tol=0.02) for sizes, s in read):
                 return Diagnosis(say(BY_ANOTHER_RULE, factor=text.format(size)))
+    return Diagnosis(_at_each_width(read))
+
+
+def _at_each_width(read: Sequence[tuple[dict[str, int], float]]) -> Sentence:
     by_width = {sizes["d_k"]: scale for sizes, scale in reversed(read)}
     widths = sorted(by_width)
     shown = joined(
@@ -200,7 +204,7 @@ def read_thermometer(seen: Sequence[Seen]) -> Diagnosis | None:
     )
     wanted = ", ".join(number(1 / math.sqrt(d_k)) for d_k in widths)
     words = "The scores are multiplied by {shown}; 1/√d_k would be {wanted}."
-    return Diagnosis(say(words, shown=shown, wanted=wanted))
+    return say(words, shown=shown, wanted=wanted)
 
 
 def _short(factor: float) -> str:
