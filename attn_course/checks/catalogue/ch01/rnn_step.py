@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
+from attn_course.checks.catalogue.families.gradient import detached
 from attn_course.checks.exercise import Exercise, Mistake, Output, Stage, normal
-from attn_course.checks.gradients import detached_inputs, gradient_stage
+from attn_course.checks.gradients import gradient_stage
 from attn_course.recurrent import rnn_step
 from attn_course.sentences import say
 
@@ -98,6 +99,10 @@ SUM, TANH = "x @ W_x + h @ W_h + b", "torch.tanh(z)"
 BY_EXPONENTIALS = "(z.exp() - (-z).exp()) / (z.exp() + (-z).exp())"
 BY_ONE_EXPONENTIAL = "((2 * z).exp() - 1) / ((2 * z).exp() + 1)"
 
+GRADIENT_CUT = (
+    "The values are right, but no gradient comes back: something takes the numbers out of "
+    "torch's graph (`detach`, `.data`, `no_grad`, numpy, `torch.tensor`)."
+)
 ONCE = say("tanh is taken once, of the whole sum x W_x + h W_h + b")
 MISTAKES = (
     Mistake(
@@ -285,9 +290,8 @@ MISTAKES = (
     ),
     Mistake(
         "gradient-cut",
-        "The values are right, but no gradient comes back: something takes the numbers out of "
-        "torch's graph (`detach`, `.data`, `no_grad`, numpy, `torch.tensor`).",
-        detached_inputs(rnn_step),
+        GRADIENT_CUT,
+        detached("new"),
     ),
     Mistake(
         "gradient-cut-at-the-state",

@@ -9,9 +9,10 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks import ready_made
-from attn_course.checks.catalogue.ch01.rnn_step import small
+from attn_course.checks.catalogue.ch01.rnn_step import GRADIENT_CUT, small
+from attn_course.checks.catalogue.families.gradient import detached
 from attn_course.checks.exercise import Exercise, Mistake, Output, Stage, normal
-from attn_course.checks.gradients import CHANGED_IN_PLACE, detached_inputs, gradient_stage
+from attn_course.checks.gradients import CHANGED_IN_PLACE, gradient_stage
 from attn_course.recurrent import rnn_step, run_rnn
 
 # -- known mistakes ---------------------------------------------------------------------------
@@ -237,9 +238,8 @@ MISTAKES = (
     ),
     Mistake(
         "gradient-cut",
-        "The values are right, but no gradient comes back: something takes the numbers out of "
-        "torch's graph (`detach`, `.data`, `no_grad`, numpy, `torch.tensor`).",
-        detached_inputs(run_rnn),
+        GRADIENT_CUT,
+        detached(STACK),
     ),
 )
 

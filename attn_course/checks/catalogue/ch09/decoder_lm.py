@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
@@ -11,7 +10,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attn_course.blocks import LayerNorm, PreNormBlock
-from attn_course.checks.catalogue.ch09.decoder_lm_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch09.decoder_lm_mistakes import MISTAKES, Right
 from attn_course.checks.exercise import (
     Answer,
     Diagnosis,
@@ -36,6 +35,7 @@ from attn_course.checks.modules import (
     unreached,
 )
 from attn_course.models import Config, DecoderLM
+from attn_course.sentences import say
 
 HEADS, D_FF, LAYERS = 2, 7, 3
 ROLES = ("blocks", "embedding", "final_norm", "head")
@@ -76,29 +76,37 @@ def require_parts(model: Any) -> None:
     require_module(model)
     blocks, embedding = part(model, "blocks"), part(model, "embedding")
     if not isinstance(blocks, nn.ModuleList):
-        raise TypeError(
-            f"self.blocks should be an nn.ModuleList, it is {type(blocks).__name__}: "
+        words = (
+            "self.blocks should be an nn.ModuleList, it is {found}: "
             "in anything else the blocks are neither trained nor saved"
         )
+        raise TypeError(say(words, found=type(blocks).__name__))
     if not isinstance(embedding, nn.Embedding):
-        raise TypeError(f"self.embedding should be nn.Embedding, it is {type(embedding).__name__}")
+        words = "self.embedding should be nn.Embedding, it is {found}"
+        raise TypeError(say(words, found=type(embedding).__name__))
     require_roles(model, ("final_norm", "head"), part)
 
 
-def parts_of(answer: Answer, d_model: int, num_heads: int, d_ff: int, num_layers: int) -> str:
-    """How many blocks there are, whether head and embedding are one, and how much is trained."""
+PARTS = (
+    Output(say("number of blocks")),
+    Output(say("number of different blocks")),
+    Output(say("head and embedding share their matrix")),
+    Output(say("weights besides the parts")),
+    Output(say("number of weights")),
+)
+
+
+def parts_of(
+    answer: Answer, d_model: int, num_heads: int, d_ff: int, num_layers: int
+) -> tuple[int, int, bool, str, int]:
+    """What `PARTS` names, of a new model."""
     model = answer(9, d_model, num_heads, d_ff, num_layers)
     require_parts(model)
     blocks = part(model, "blocks")
     different = len({id(block) for block in blocks})
     tied = getattr(model.head, "weight", None) is part(model, "embedding").weight
     total = sum(p.numel() for p in model.parameters())
-    besides = ", ".join(further(model))
-    return (
-        f"{len(blocks)} blocks, {different} different; head and embedding "
-        f"{'share' if tied else 'do not share'} their matrix; weights in all {total}"
-        + (f"; besides the parts: {besides}" if besides else "")
-    )
+    return len(blocks), different, tied, ", ".join(further(model)), total
 
 
 def further(model: Any) -> Iterator[str]:
@@ -112,8 +120,8 @@ def further(model: Any) -> Iterator[str]:
 def besides_the_parts(seen: Sequence[Seen]) -> Diagnosis | None:
     """What weights are for that nobody has asked for: a matrix as wide as a token is a table."""
     for one in seen:
-        d_model, (_, _, besides) = one.args[0], str(one.actual).partition("besides the parts: ")
-        if re.search(rf", {d_model}\)", besides):
+        d_model, besides = one.args[0], one.actual[3]
+        if f", {d_model})" in besides:
             known = next(m for m in MISTAKES if m.id == "learned-positions")
             return Diagnosis(known.message, known.id)
         if besides:
@@ -227,6 +235,7 @@ SIZES = ("d_model", "num_heads", "d_ff", "num_layers")
 EXERCISE = Exercise(
     number="9.2",
     reference=reference,
+    right=Right,
     wire="class",
     alias="DecoderLM",
     outputs=LOGITS,
@@ -242,7 +251,7 @@ EXERCISE = Exercise(
             "A new model should have num_layers different blocks, a final norm, and a head without "
             "a bias that shares the embedding's matrix.",
             call=parts_of,
-            outputs=(Output("the model's parts"),),
+            outputs=PARTS,
             inputs=SIZES,
             diagnose=besides_the_parts,
         ),
@@ -271,14 +280,14 @@ EXERCISE = Exercise(
             draw_several,
             "The logits are right, but the gradient that reaches the embedding is not.",
             call=table_gradient,
-            outputs=(Output("gradient of the embedding", "v d"),),
+            outputs=(Output(say("gradient of the embedding"), "v d"),),
         ),
         Stage(
             "own blocks",
             draw_sizes,
             "The parts are put together right, but the model's own blocks are not pre-norm.",
             call=own_blocks,
-            outputs=(Output("what leaves the last block is normalised"),),
+            outputs=(Output(say("what leaves the last block is normalised")),),
             inputs=SIZES,
         ),
         Stage(
@@ -286,7 +295,7 @@ EXERCISE = Exercise(
             draw_sizes,
             "Not every weight of a new model is reached by the gradient.",
             call=untrained,
-            outputs=(Output("weights without a gradient"),),
+            outputs=(Output(say("weights without a gradient")),),
             inputs=SIZES,
         ),
     ),

@@ -28,7 +28,8 @@ def right(
         return logits.argmax(dim=-1)
     scaled = kept = logits / temperature
     if top_k is not None:
-        kth = scaled.topk(min(top_k, logits.shape[-1])).values[:, -1:]
+        k = min(top_k, logits.shape[-1])
+        kth = scaled.topk(k).values[:, -1:]
         kept = scaled.masked_fill(scaled < kth, -inf)
     probs = kept.softmax(dim=-1)
     if top_p is not None:
@@ -132,7 +133,7 @@ OF_THE_DISTRIBUTION = (
     Mistake(
         "smallest-k",
         "The k *least* likely tokens are kept. It should be the most likely ones.",
-        {"[-1])).values": "[-1]), largest=False).values", "scaled < kth": "scaled > kth"},
+        {"topk(k)": "topk(k, largest=False)", "scaled < kth": "scaled > kth"},
     ),
     Mistake(
         "k-plus-one",
