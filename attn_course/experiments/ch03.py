@@ -65,7 +65,7 @@ class LookUpSettings:
 
 
 class LookUp(nn.Module):
-    """One attention head and nothing else: a query, a key, a value vector for each symbol.
+    """One attention head and a linear read-out: a query, a key, a value vector for each symbol.
 
     There are no projections and no positions, so that `scale` and the entries' standard
     deviation at the start, `start_std`, are all that decides how large the first scores are:
@@ -147,6 +147,12 @@ def train_lookup(
     return LookUpRun(model, history, history.metrics["accuracy"][-1])
 
 
+def loss_gradients(model: LookUp, batch: Batch) -> dict[str, Tensor]:
+    """Return the gradient of the loss on a batch, for each parameter by its name."""
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    return dict(zip(names, torch.autograd.grad(_loss(model, batch), parameters), strict=True))
+
+
 def lookup_accuracies(
     d_k: int,
     scale: float,
@@ -157,7 +163,8 @@ def lookup_accuracies(
 ) -> list[float]:
     """Return the share of right answers on sequences never trained on, one for each seed."""
     settings, seeds = settings or LookUpSettings(), list(seeds)
-    label = spoken(say("d_k {d_k}, scale {scale:.3g}", d_k=d_k, scale=scale))
+    words = "d_k {d_k}, scale {scale:.3g}, {runs} × {each}"
+    label = spoken(say(words, d_k=d_k, scale=scale, runs=len(seeds), each=settings.steps))
     with training_bar(label, settings.steps * len(seeds), None) as bar:
         accuracies = []
         for seed in seeds:

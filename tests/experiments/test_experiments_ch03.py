@@ -2,12 +2,14 @@
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from attn_course.attention import lookup, scaled_dot_product_attention
 from attn_course.experiments.ch03 import (
     LookUpSettings,
     fresh_lookup,
     lookup_accuracies,
+    loss_gradients,
     query_gradient_sizes,
     random_vectors,
     train_lookup,
@@ -91,6 +93,17 @@ def test_a_run_depends_on_its_seed_alone():
     assert train_lookup(4, 0.5, seed=2, settings=TINY).history.loss != first.history.loss
     assert first.history.steps == TINY.steps
     assert 0 <= first.accuracy <= 1
+
+
+# kills: gradients under the wrong names, left behind on the model, of another loss than training's
+def test_the_gradients_of_the_loss_are_those_of_a_training_step():
+    model = fresh_lookup(4, 1.0, seed=0, settings=TINY)
+    batch = TINY.task(0).test_set(16)
+    found = loss_gradients(model, batch)
+    assert all(parameter.grad is None for parameter in model.parameters())
+    F.cross_entropy(model(batch.inputs), batch.targets[:, -1]).backward()
+    for name, parameter in model.named_parameters():
+        torch.testing.assert_close(found[name], parameter.grad)
 
 
 def test_accuracies_come_one_for_each_seed():
