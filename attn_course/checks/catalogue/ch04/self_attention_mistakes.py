@@ -196,6 +196,8 @@ MISTAKES = (
             over("1"),
             {**over("2"), **filled_with("-1e9")},
             {**over("1"), **filled_with("-1e9")},
+            # an error, so that nothing tells of the other mistake in it
+            {**over("2"), **filled_with("-inf")},
         ),
     ),
     Mistake(
