@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
+from attn_course.checks.catalogue.families.refusal import WITH_THE_NUMBER, asserted
+from attn_course.checks.edits import Edits
+from attn_course.checks.exercise import Exercise, Mistake, Output, Stage, whole
 from attn_course.checks.refusals import not_refused, refusal_stages
 from attn_course.positions import relative_shift, sinusoidal_encoding
 
@@ -35,71 +36,36 @@ def draw_odd(rng: Generator) -> Iterator[tuple]:
     yield from ((1, 3), (2, 1), (4, 9))
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
-
-Rates = Callable[[Tensor, int], Tensor]
-Block = Callable[[Tensor, Tensor], list[Tensor]]
+# -- known mistakes ---------------------------------------------------------------------------
 
 
-def paper(even: Tensor, d: int) -> Tensor:
-    """10000^(−2i/d), where `even` is 2i."""
-    return 10000.0 ** (-even / d)
+def right(shift: int, d_model: int) -> Tensor:
+    """A matrix as a learner may write it; each mistake is an edit of this."""
+    if d_model % 2:
+        raise ValueError(f"d_model={d_model} is odd")
+    exponents = torch.arange(0, d_model, 2) / d_model
+    angles = shift * 10000.0**-exponents
+    blocks = []
+    for cos, sin in zip(angles.cos(), angles.sin(), strict=True):
+        blocks.append(torch.tensor([[cos, -sin], [sin, cos]]))
+    return torch.block_diag(*blocks)
 
 
-def right_block(cos: Tensor, sin: Tensor) -> list[Tensor]:
-    """What turns (sin, cos) on, row by row."""
-    return [cos, -sin, sin, cos]
+REFUSED = 'if d_model % 2:\n        raise ValueError(f"d_model={d_model} is odd")\n    '
+RATES, BLOCK = "10000.0**-exponents", "[[cos, -sin], [sin, cos]]"
+HALVES = "torch.arange(d_model).reshape(-1, 2).T.flatten()"
 
 
-def version(
-    rates: Rates = paper,
-    block: Block = right_block,
-    *,
-    shift_of: Callable[[int], float] = float,
-    refuse: bool = True,
-    finish: Callable[[Tensor], Any] = lambda matrix: matrix,
-) -> Answer:
-    """A matrix of such blocks on the diagonal."""
-
-    def answer(shift: int, d_model: int) -> Any:
-        if refuse and d_model % 2:
-            raise ValueError(f"d_model={d_model} is odd")
-        angles = shift_of(shift) * rates(torch.arange(0, d_model, 2), d_model)
-        entries = torch.stack(block(angles.cos(), angles.sin()), dim=-1)
-        return finish(torch.block_diag(*entries.unflatten(-1, (2, 2))))
-
-    return answer
-
-
-def of_halves(shift: int, d_model: int) -> Tensor:
-    """For an encoding with all sines first."""
-    matrix = version()(shift, d_model)
-    order = torch.cat([torch.arange(0, d_model, 2), torch.arange(1, d_model, 2)])
-    return matrix[order][:, order]
-
-
-def rolled(shift: int, d_model: int) -> Tensor:
-    """Moves features, or rows, instead of turning pairs."""
-    return torch.eye(d_model).roll(shift, dims=1)
-
-
-def overlapping(start: Tensor, shift: int, d_model: int) -> Tensor:
+def overlapping(start: str) -> Edits:
     """Block i stands at row and column i, written over the one before."""
-    matrix, right = start.clone(), version()(shift, d_model)
-    for i in range(d_model // 2):
-        matrix[i : i + 2, i : i + 2] = right[2 * i : 2 * i + 2, 2 * i : 2 * i + 2]
-    return matrix
+    loop = "for i, block in enumerate(blocks):\n        matrix[i : i + 2, i : i + 2] = block"
+    diagonal = "return torch.block_diag(*blocks)"
+    return {diagonal: f"matrix = {start}\n    {loop}\n    return matrix"}
 
 
 def to_add(shift: int, d_model: int) -> Tensor:
     """The encoding of the shift itself."""
     return sinusoidal_encoding(abs(shift) + 1, d_model)[-1]
-
-
-def asserted(shift: int, d_model: int) -> Tensor:
-    """Refuses with an assert."""
-    assert d_model % 2 == 0
-    return version()(shift, d_model)
 
 
 MISTAKES = (
@@ -108,139 +74,140 @@ MISTAKES = (
         "The matrix is transposed: it moves the encoding back by `shift`. A pair here is (sin, "
         "cos), in this order, and the encoding is a row to the left of the matrix. Check it with "
         "one pair: (sin a, cos a) M should be (sin(a + shift), cos(a + shift)).",
-        version(block=lambda cos, sin: [cos, sin, -sin, cos]),
+        {BLOCK: "[[cos, sin], [-sin, cos]]"},
     ),
     Mistake(
         "minus-lost",
         "Both sines have the same sign. This is no rotation: the length of the encoding changes.",
-        version(block=lambda cos, sin: [cos, sin, sin, cos]),
-        also=(version(block=lambda cos, sin: [cos, -sin, -sin, cos]),),
+        {"-sin": "sin"},
+        also=({BLOCK: "[[cos, -sin], [-sin, cos]]"},),
     ),
     Mistake(
         "sine-and-cosine-exchanged",
         "Sine and cosine are exchanged: a shift by 0 should be the matrix that changes nothing.",
-        version(block=lambda cos, sin: [sin, cos, -cos, sin]),
+        {BLOCK: "[[sin, cos], [-cos, sin]]"},
         also=(
-            version(block=lambda cos, sin: [sin, -cos, cos, sin]),
-            version(block=lambda cos, sin: [sin, cos, cos, -sin]),
+            {BLOCK: "[[sin, -cos], [cos, sin]]"},
+            {BLOCK: "[[sin, cos], [cos, -sin]]"},
         ),
     ),
     Mistake(
         "minus-on-a-cosine",
         "The minus stands before a cosine, so this is a reflection. In sin(a + b) and cos(a + b) "
         "the one minus belongs to a product of two sines.",
-        version(block=lambda cos, sin: [cos, sin, sin, -cos]),
+        {BLOCK: "[[cos, sin], [sin, -cos]]"},
         also=(
-            version(block=lambda cos, sin: [-cos, sin, sin, cos]),
-            version(block=lambda cos, sin: [-cos, -sin, sin, cos]),
-            version(block=lambda cos, sin: [cos, -sin, sin, -cos]),
+            {BLOCK: "[[-cos, sin], [sin, cos]]"},
+            {BLOCK: "[[-cos, -sin], [sin, cos]]"},
+            {BLOCK: "[[cos, -sin], [sin, -cos]]"},
         ),
     ),
     Mistake(
         "only-cosines",
         "Each feature is only scaled. The new sine needs the old cosine, too: "
         "sin(a + b) = sin a cos b + cos a sin b.",
-        version(block=lambda cos, sin: [cos, 0 * sin, 0 * sin, cos]),
-        also=(version(block=lambda cos, sin: [sin, 0 * sin, 0 * sin, cos]),),
+        {BLOCK: "[[cos, 0], [0, cos]]"},
+        also=({BLOCK: "[[sin, 0], [0, cos]]"},),
     ),
     Mistake(
         "one-rate",
         "All pairs are turned by the same angle. Each pair has its own rate, 1/10000^(2i/d_model).",
-        version(lambda even, d: torch.ones(len(even))),
+        {RATES: "torch.ones_like(exponents)"},
     ),
     Mistake(
         "exponent-doubled",
         "The exponent grows twice as fast as it should: `arange(0, d_model, 2)` is 2i already.",
-        version(lambda even, d: paper(2 * even, d)),
+        {RATES: "10000.0 ** (-2 * exponents)"},
     ),
     Mistake(
         "exponent-halved",
         "The exponent grows half as fast as it should: it is 2i/d_model, where i counts the pairs.",
-        version(lambda even, d: paper(even / 2, d)),
+        {RATES: "10000.0 ** (-exponents / 2)"},
     ),
     Mistake(
         "exponent-sign",
         "The angle is multiplied by 10000^(2i/d_model), not divided by it.",
-        version(lambda even, d: 10000.0 ** (even / d)),
+        {RATES: "10000.0**exponents"},
     ),
     Mistake(
         "rates-reversed",
         "The pairs stand in the opposite order: the first one turns fastest.",
-        version(lambda even, d: paper(even, d).flip(0)),
+        {RATES: f"({RATES}).flip(0)"},
     ),
     Mistake(
         "other-base",
         "The pairs turn at rates of another base than 10000.",
-        version(lambda even, d: 1000.0 ** (-even / d)),
+        {RATES: "1000.0**-exponents"},
     ),
     Mistake(
         "halves",
         "The matrix is for an encoding with all sines first, then all cosines. Here sine and "
         "cosine of a pair are neighbours, so that the blocks stand on the diagonal.",
-        of_halves,
+        {
+            "return": f"halves = {HALVES}\n    return",
+            "(*blocks)": "(*blocks)[halves][:, halves]",
+        },
     ),
     Mistake(
         "shift-ignored",
         "The shift has no effect: the matrix is that of one position.",
-        version(shift_of=lambda shift: 1.0),
+        {"shift * ": ""},
     ),
     Mistake(
         "one-too-far",
         "The matrix moves the encoding one position too far.",
-        version(shift_of=lambda shift: shift + 1),
+        {"shift * ": "(shift + 1) * "},
     ),
     Mistake(
         "one-too-few",
         "The matrix moves the encoding one position too few.",
-        version(shift_of=lambda shift: shift - 1),
+        {"shift * ": "(shift - 1) * "},
     ),
     Mistake(
         "never-back",
         "A negative shift moves on, not back.",
-        version(shift_of=abs),
+        {"shift * ": "abs(shift) * "},
     ),
     Mistake(
         "back-refused",
         "A negative shift is refused. It turns the pairs back.",
-        lambda shift, d: version()(shift, d) if shift >= 0 else version()(shift, 1),
+        {"if d_model % 2": "if shift < 0 or d_model % 2"},
     ),
     Mistake(
         "features-rolled",
         "The matrix moves features along. Features stay where they are; each pair of them is "
         "turned.",
-        rolled,
+        lambda shift, d: torch.eye(d).roll(shift, dims=1),
         also=(lambda shift, d: torch.eye(d).roll(-shift, dims=1),),
     ),
     Mistake(
         "identity",
         "The matrix changes nothing.",
-        version(shift_of=lambda shift: 0.0),
+        {"shift * ": "0 * "},
     ),
     Mistake(
         "one-block",
         "Only the first pair is turned; the others are left as they are.",
-        version(lambda even, d: (even == 0).float()),
+        {RATES: "(exponents == 0).float()"},
     ),
     Mistake(
         "batch-axis",
         "There is an axis for the batch. Asked for is exactly (d_model, d_model): the matrix is "
         "the same for all.",
-        version(finish=lambda m: m[None]),
+        {"(*blocks)": "(*blocks)[None]"},
     ),
     Mistake(
         "blocks-stacked",
         "The blocks come back side by side, (d_model/2, 2, 2). Put them on the diagonal of one "
         "matrix (d_model, d_model): torch.block_diag does that.",
-        version(
-            finish=lambda m: torch.stack([m[k : k + 2, k : k + 2] for k in range(0, len(m), 2)])
-        ),
+        {"block_diag(*blocks)": "stack(blocks)"},
     ),
     Mistake(
         "blocks-overlapping",
         "The blocks overlap: block i begins at row and column i. A pair takes two of each, so it "
         "begins at 2i.",
-        lambda shift, d: overlapping(torch.eye(d), shift, d),
-        also=(lambda shift, d: overlapping(torch.zeros(d, d), shift, d),),
+        overlapping("torch.eye(d_model)"),
+        also=(overlapping("torch.zeros(d_model, d_model)"),),
     ),
     Mistake(
         "vector",
@@ -253,20 +220,16 @@ MISTAKES = (
         "odd-accepted",
         "An odd d_model raises another error, or none. The last sine has no cosine, without which "
         "it cannot be moved on: raise a ValueError that names d_model.",
-        version(refuse=False),
-        also=(version(refuse=False, finish=lambda m: m[: len(m) - 1, : len(m) - 1]),),
+        {REFUSED: ""},
+        also=({REFUSED: "", "(*blocks)": "(*blocks)[:-1, :-1]"},),
     ),
-    Mistake(
-        "asserted",
-        "With an odd d_model an assert fails. An assert is for the programmer, and is left out "
-        "under `python -O`; a user's mistake is a ValueError with the number.",
-        asserted,
-    ),
+    asserted("With an odd d_model an assert fails.", WITH_THE_NUMBER),
 )
 
 EXERCISE = Exercise(
     number="6.5",
     reference=relative_shift,
+    right=right,
     outputs=(Output("matrix", "row column"),),
     difficulty=3,
     minutes=25,
