@@ -45,6 +45,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Whoever asks for the browser goes to the worker that has it."""
     driven_by_one_worker([item for item in items if "browser" in getattr(item, "fixturenames", ())])
+    for item in items:
+        exercise = getattr(getattr(item, "callspec", None), "params", {}).get("exercise")
+        if hasattr(exercise, "mistakes"):
+            # what its known mistakes do is asked once where all its tests are
+            item.add_marker(pytest.mark.xdist_group(exercise.name))
 
 
 @pytest.fixture(scope="session")

@@ -114,6 +114,10 @@ class Mistake:
         return () if self.answer is None else (self.answer, *self.also)
 
 
+SEEDS_KEPT = 5
+"""Of how many seeds an exercise keeps its probes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Case:
     """One probe: the stage it belongs to, its arguments, and what the reference gives for them."""
@@ -240,7 +244,7 @@ class Exercise:
     def cases(self, seed: int = 0) -> list[Case]:
         """All probes, drawn from `seed`; each stage's draws depend on its own name only.
 
-        Those of the last seed are kept, with what the reference and known wrong versions did: a
+        Those of the last seeds are kept, with what the reference and known wrong versions did: a
         learner tries several answers. Only numbers and tensors are, since answers get copies.
         """
         if seed in self._kept:
@@ -250,8 +254,9 @@ class Exercise:
             rng = torch.Generator().manual_seed(seed + zlib.crc32(stage.name.encode()))
             cases += [Case(stage, tuple(args), self.reference) for args in stage.draw(rng)]
         if all(_is_data(case.args) for case in cases):
-            self._kept.clear()
             self._kept[seed] = cases
+            for earlier in list(self._kept)[:-SEEDS_KEPT]:
+                del self._kept[earlier]
         return cases
 
     @cached_property

@@ -140,9 +140,9 @@ def test_correct_variants_pass_through_the_line(exercise, answer):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("exercise", "mistake", "answer"), MISTAKES, ids=label)
-def test_each_mistake_is_named_through_the_line(exercise, mistake, answer):
-    report = examine(remote(answer, exercise.wire), exercise)
+@pytest.mark.parametrize(("exercise", "mistake", "made"), MISTAKES, ids=label)
+def test_each_mistake_is_named_through_the_line(exercise, mistake, made):
+    report = examine(remote(exercise.version(made), exercise.wire), exercise)
     assert not report.passed
     assert report.mistake == mistake, report.message
 

@@ -35,7 +35,7 @@ inside._NOT_OWN = ("/course/attn_course", "<")
 def answer(name, table, place):
     \"\"\"Let the notebook's answer to an exercise be one of the tests'.\"\"\"
     if table == "MISTAKES":
-        found = [answer for exercise, _, answer in MISTAKES if exercise.name == name]
+        found = [get(name).version(made) for e, _, made in MISTAKES if e.name == name]
     else:
         found = [answer for exercise, answer in collected(table) if exercise.name == name]
     chosen = found[place]
