@@ -1,4 +1,4 @@
-"""Exercise 7.1, layer_norm: its stages."""
+"""Exercise 7.1, layer_norm: its probes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks import ready_made
-from attn_course.checks.catalogue.ch07.layer_norm_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch07.layer_norm_mistakes import MISTAKES, normalised
 from attn_course.checks.exercise import (
     Diagnosis,
     Exercise,
@@ -20,10 +20,9 @@ from attn_course.checks.exercise import (
 )
 from attn_course.checks.gradients import gradient_stage
 from attn_course.norms import layer_norm
+from attn_course.sentences import say
 
 INPUTS = ("x", "gain", "bias")
-
-
 EPS = 1e-5  # unless it is given
 
 
@@ -104,9 +103,8 @@ def read_epsilon(seen: Sequence[Seen]) -> Diagnosis | None:
         variance = centred.square().mean(-1, keepdim=True)
         found = ((probe.actual.double() - bias) / gain / centred).pow(-2) - variance
         off = abs(float(found.mean()) - eps)
-        several = variance.numel() > 1 or bool(
-            given
-        )  # one token does not tell it from other faults
+        # one token does not tell it from other faults
+        several = variance.numel() > 1 or bool(given)
         if several and float(found.max() - found.min()) < 0.05 * off and off > 0.1 * eps:
             return _told(float(found.mean()), eps)
     return None
@@ -118,16 +116,17 @@ def _told(found: float, eps: float) -> Diagnosis:
             "Nothing is added to the variance here. Epsilon is, whatever the variance.",
             "no-epsilon",
         )
-    return Diagnosis(
-        f"Epsilon is about {found:.3g} where {eps:g} is wanted. It is an argument, whose default "
-        "is 1e-5.",
-        "epsilon-fixed",
+    words = (
+        "Epsilon is about {found:.3g} where {wanted:g} is wanted. It is an argument, whose default "
+        "is 1e-5."
     )
+    return Diagnosis(say(words, found=found, wanted=eps), "epsilon-fixed")
 
 
 EXERCISE = Exercise(
     number="7.1",
     reference=layer_norm,
+    right=normalised,
     outputs=(Output("normalised", "b n d"),),
     difficulty=1,
     minutes=15,
