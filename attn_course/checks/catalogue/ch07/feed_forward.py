@@ -1,4 +1,4 @@
-"""Exercise 7.2, FeedForward: its stages."""
+"""Exercise 7.2, FeedForward: its probes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from attn_course.blocks import FeedForward
-from attn_course.checks.catalogue.ch07.feed_forward_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch07.feed_forward_mistakes import MISTAKES, Layer
 from attn_course.checks.exercise import (
     Answer,
     Diagnosis,
@@ -21,8 +21,9 @@ from attn_course.checks.exercise import (
     normal,
     tenths,
 )
-from attn_course.checks.gradients import LOST_GRADIENT, gradients_at
-from attn_course.checks.modules import repeats
+from attn_course.checks.gradients import LOST_GRADIENT, gradient_of, gradients_at
+from attn_course.checks.modules import named_shapes, repeats, require_module
+from attn_course.sentences import say
 
 ROLES = ("W_1", "W_2")
 _SEED = 7_200
@@ -32,23 +33,19 @@ _SEED = 7_200
 
 def parts(answer: Answer, d_model: int, d_ff: int) -> str:
     """The names and shapes of a new layer's parameters."""
-    layer = answer(d_model, d_ff)
-    if not isinstance(layer, nn.Module):
-        return f"no nn.Module but {type(layer).__name__}"
-    found = sorted((name, tuple(p.shape)) for name, p in layer.named_parameters())
-    return ", ".join(f"{name} {shape}" for name, shape in found) or "none"
+    return named_shapes(answer, d_model, d_ff) or "none"
 
 
 def built(answer: Answer, d_ff: int, like: Tensor) -> Any:
     """A layer of the learner's class with the check's weights and biases, by role."""
     layer = answer(like.shape[-1], d_ff)
-    if not isinstance(layer, nn.Module):
-        raise TypeError(f"{type(layer).__name__} is no nn.Module: write a class that inherits it")
+    require_module(layer)
     rng = torch.Generator().manual_seed(_SEED)
     for role in ROLES:
         linear = getattr(layer, role, None)
         if not isinstance(linear, nn.Linear):
-            raise TypeError(f"self.{role} should be an nn.Linear, it is {type(linear).__name__}")
+            words = "self.{role} should be an nn.Linear, it is {found}"
+            raise TypeError(say(words, role=role, found=type(linear).__name__))
         width = linear.weight.shape[-1]
         linear.weight = nn.Parameter((normal(rng, *linear.weight.shape) / sqrt(width)).to(like))
         if linear.bias is not None:
@@ -117,11 +114,11 @@ def read_parts(seen: Sequence[Seen]) -> Diagnosis | None:
     found, wanted = (_parts_in(text) for text in (seen[0].actual, seen[0].expected))
     if found and sorted(found.values()) == sorted(wanted.values()):
         names = ", ".join(sorted({name.rpartition(".")[0] or name for name in found}))
-        return Diagnosis(
-            f"The projections are called {names}. The check copies its weights in by name: "
-            "self.W_1 and self.W_2.",
-            "other-names",
+        words = (
+            "The projections are called {names}. The check copies its weights in by name: "
+            "self.W_1 and self.W_2."
         )
+        return Diagnosis(say(words, names=names), "other-names")
     return None
 
 
@@ -134,6 +131,7 @@ def _parts_in(text: str) -> dict[str, str]:
 EXERCISE = Exercise(
     number="7.2",
     reference=FeedForward,
+    right=Layer,
     wire="class",
     outputs=(Output("output", "b n d"),),
     difficulty=1,
@@ -147,7 +145,7 @@ EXERCISE = Exercise(
             "A new layer should have two projections and nothing else that is learnt: "
             "self.W_1 = nn.Linear(d_model, d_ff) and self.W_2 = nn.Linear(d_ff, d_model).",
             call=parts,
-            outputs=(Output("the layer's parameters"),),
+            outputs=(Output(say("the layer's parameters")),),
             inputs=("d_model", "d_ff"),
             diagnose=read_parts,
         ),
@@ -158,8 +156,8 @@ EXERCISE = Exercise(
             "drawn in forward.",
             call=repeated,
             outputs=(
-                Output("two calls agree in training"),
-                Output("two calls agree in evaluation"),
+                Output(say("two calls agree in training")),
+                Output(say("two calls agree in evaluation")),
             ),
         ),
         Stage(
@@ -180,8 +178,8 @@ EXERCISE = Exercise(
             LOST_GRADIENT,
             call=gradients,
             outputs=(
-                Output("gradient of x", "b n d"),
-                *(Output(f"gradient of W_{k}.{kind}") for k in "12" for kind in ("weight", "bias")),
+                gradient_of("x", "b n d"),
+                *(gradient_of(f"W_{k}.{kind}") for k in "12" for kind in ("weight", "bias")),
             ),
         ),
     ),
