@@ -26,7 +26,12 @@ from attn_course.checks.exercise import (
     tensors_in,
     tenths,
 )
-from attn_course.checks.gradients import CHANGED_IN_PLACE, LOST_GRADIENT, input_gradients
+from attn_course.checks.gradients import (
+    CHANGED_IN_PLACE,
+    LOST_GRADIENT,
+    gradient_of,
+    input_gradients,
+)
 from attn_course.checks.modules import (
     copied,
     drawn,
@@ -42,6 +47,7 @@ from attn_course.checks.modules import (
 )
 from attn_course.masks import causal_mask, padding_mask
 from attn_course.multihead import MultiHeadAttention
+from attn_course.sentences import say
 
 ROLES = ("self_attention", "feed_forward", "norm_1", "norm_2")
 PLACES = {"norm_1": "around_self.norm", "norm_2": "around_feed_forward.norm"}
@@ -230,7 +236,7 @@ def stages(mistakes: Sequence[Mistake], output_message: str) -> tuple[Stage, ...
             "A new block should have four parts, none of them shared, and nothing else that is "
             "learnt: self.self_attention, self.feed_forward, self.norm_1 and self.norm_2.",
             call=parts_of,
-            outputs=(Output("the block's parts"),),
+            outputs=(Output(say("the block's parts")),),
             inputs=sizes,
             diagnose=read_parts,
         ),
@@ -253,14 +259,14 @@ def stages(mistakes: Sequence[Mistake], output_message: str) -> tuple[Stage, ...
             draw_gradients,
             LOST_GRADIENT,
             call=gradients,
-            outputs=(Output("gradient of x", "b n d"),),
+            outputs=(gradient_of("x", "b n d"),),
         ),
         Stage(
             "trained",
             draw_sizes,
             "Not every weight of a new block is reached by the gradient.",
             call=untrained,
-            outputs=(Output("weights without a gradient"),),
+            outputs=(Output(say("weights without a gradient")),),
             inputs=sizes,
         ),
     )

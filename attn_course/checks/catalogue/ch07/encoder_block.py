@@ -1,206 +1,159 @@
-"""Exercise 7.3, EncoderBlock: its stages and its known mistakes."""
+"""Exercise 7.3, EncoderBlock: a right answer, its known mistakes as edits, and its stages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from torch import Tensor, nn
 
-from torch import Tensor
-
-from attn_course.blocks import EncoderBlock
+from attn_course.blocks import EncoderBlock, FeedForward, LayerNorm
+from attn_course.checks.catalogue.ch07.block_mistakes import Order, common, first
 from attn_course.checks.catalogue.ch07.block_parts import in_place_copy, stages
-from attn_course.checks.catalogue.ch07.block_versions import (
-    around,
-    attend,
-    common,
-    doubled_post,
-    either,
-    feed,
-    from_the_normalised,
-    of_the_output,
-    post,
-    pre,
-    steps,
-    version,
-)
 from attn_course.checks.exercise import Exercise, Mistake, Output
+from attn_course.multihead import MultiHeadAttention
+from attn_course.sentences import joined
 
 
-def right(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """The forward pass asked for."""
-    x = block.norm_1(x + attend(block, x, mask))
-    return block.norm_2(x + feed(block, x, mask))
+class PostBlock(nn.Module):
+    """A right answer, which the mistakes edit: norm(x + sublayer(x)) twice."""
+
+    def __init__(self, d_model: int, num_heads: int, d_ff: int) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm_1 = LayerNorm(d_model)
+        self.norm_2 = LayerNorm(d_model)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Let the tokens inform each other, then work on each alone."""
+
+        def attend(x: Tensor) -> Tensor:
+            return self.self_attention(x, x, x, mask)[0]
+
+        x = self.norm_1(x + attend(x))
+        x = self.norm_2(x + self.feed_forward(x))
+        return x
 
 
-def bare(norm: Any, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-    """No residual."""
-    return norm(sublayer(x))
-
-
-def kept_stream(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """The second residual starts from the sum before its norm."""
-    total = x + attend(block, x, mask)
-    return block.norm_2(total + feed(block, block.norm_1(total), mask))
-
-
-def adds_to_the_input(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """The second residual starts from what came into the block."""
-    y = block.norm_1(x + attend(block, x, mask))
-    return block.norm_2(x + feed(block, y, mask))
-
-
-def feeds_the_input(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """The feed-forward works on what came into the block."""
-    y = block.norm_1(x + attend(block, x, mask))
-    return block.norm_2(y + feed(block, x, mask))
-
-
-def side_by_side(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """Both sublayers at once."""
-    return block.norm_2(block.norm_1(x + attend(block, x, mask) + feed(block, x, mask)))
-
-
-def written_over(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """Adds in place, to a copy."""
-    x = x.clone()
-    x += attend(block, x, mask)
-    x = block.norm_1(x)
-    x += feed(block, x, mask)
-    return block.norm_2(x)
-
-
-def first_written_over(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """Adds in place, to a copy, in the first step only."""
-    x = x.clone()
-    x += attend(block, x, mask)
-    x = block.norm_1(x)
-    return block.norm_2(x + feed(block, x, mask))
-
-
+POST = Order("norm(x + step(x))")
+BOTH_ADDED = {"x + attend(x)": "x + attend(x) + self.feed_forward(x)"}
 ORDER = "Asked for is the paper's order, norm(x + sublayer(x))."
 
 MISTAKES = (
-    *common(post, right),
-    in_place_copy(version(written_over), version(first_written_over)),
-    Mistake(
+    *common(POST, without="norm(x)"),
+    in_place_copy(
+        first("x = x.clone()") | POST.steps("norm(x.add_(step(x)))"),
+        first("x = x.clone()") | POST.steps("norm(x.add_(step(x)))", 1),
+    ),
+    POST.either(
         "pre-norm",
-        f"The norm stands before the sublayer: that is pre-norm. {ORDER}",
-        **either(pre, post),
+        joined(["The norm stands before the sublayer: that is pre-norm.", ORDER]),
+        "x + step(norm(x))",
     ),
-    Mistake(
+    POST.either(
         "norm-of-the-output",
-        f"The norm is taken of the sublayer's output alone, and x is added after it. {ORDER}",
-        **either(of_the_output, post),
+        joined(
+            ["The norm is taken of the sublayer's output alone, and x is added after it.", ORDER]
+        ),
+        "x + norm(step(x))",
     ),
-    Mistake(
+    POST.either(
         "residual-of-the-normalised",
-        f"x is normalised first, and the residual starts from that. {ORDER}",
-        **either(from_the_normalised, post),
+        joined(["x is normalised first, and the residual starts from that.", ORDER]),
+        "norm(x) + step(norm(x))",
     ),
-    Mistake(
+    POST.either(
         "norm-of-the-residual",
-        f"Only x is normalised, and the sublayer's output is added to it. {ORDER}",
-        **either(lambda norm, x, f: norm(x) + f(x), post),
+        joined(["Only x is normalised, and the sublayer's output is added to it.", ORDER]),
+        "norm(x) + step(x)",
     ),
-    Mistake(
+    POST.either(
         "norm-twice",
-        f"The norm stands before the sublayer and again after the sum. {ORDER}",
-        **either(around, post),
+        joined(["The norm stands before the sublayer and again after the sum.", ORDER]),
+        "norm(x + step(norm(x)))",
     ),
     Mistake(
         "no-residuals",
         "There are no residuals: each step replaces x instead of adding to it.",
-        steps(bare, bare),
-        also=(steps(lambda norm, x, f: f(norm(x)), lambda norm, x, f: f(norm(x))),),
+        POST.steps("norm(step(x))"),
+        also=(POST.steps("step(norm(x))"),),
     ),
     Mistake(
         "no-residual-attention",
         "The residual around self-attention is missing: what a token was is replaced by what the "
         "others bring.",
-        steps(bare, post),
+        POST.steps("norm(step(x))", 1),
     ),
     Mistake(
         "no-residual-feed-forward",
         "The residual around the feed-forward is missing.",
-        steps(post, bare),
+        POST.steps("norm(step(x))", 2),
     ),
-    Mistake(
+    POST.either(
         "doubled",
         "x is overwritten by the sublayer's output before the two are added: it is the output that "
         "is added to itself.",
-        **either(doubled_post, post),
+        "norm(2 * step(x))",
     ),
-    Mistake(
+    POST.either(
         "residual-twice",
         "x is added twice.",
-        **either(lambda norm, x, f: norm(x + x + f(x)), post),
+        "norm(x + x + step(x))",
     ),
-    Mistake(
+    POST.either(
         "subtracted",
         "The sublayer's output is subtracted from x, or x from it.",
-        **either(lambda norm, x, f: norm(x - f(x)), post),
+        "norm(x - step(x))",
     ),
-    Mistake(
+    POST.either(
         "multiplied",
         "x and the sublayer's output are multiplied. A residual is a sum.",
-        **either(lambda norm, x, f: norm(x * f(x)), post),
+        "norm(x * step(x))",
     ),
     Mistake(
         "stream-kept",
         "The second residual starts from the sum before norm_1. It should start from what norm_1 "
         "returns: in post-norm nothing passes a norm by.",
-        version(kept_stream),
+        POST.steps("x + step(x)", 1) | {"feed_forward(x": "feed_forward(self.norm_1(x)"},
     ),
     Mistake(
         "adds-to-the-input",
         "The second residual starts from what came into the block, not from what the first step "
         "gave.",
-        version(adds_to_the_input),
+        first("came = x") | {"x + self.feed": "came + self.feed"},
     ),
     Mistake(
         "feeds-the-input",
         "The feed-forward works on what came into the block, not on what the first step gave.",
-        version(feeds_the_input),
+        first("came = x") | {"feed_forward(x": "feed_forward(came"},
     ),
     Mistake(
         "side-by-side",
         "Both sublayers work on the same x, side by side. The feed-forward comes after "
         "self-attention, on its result.",
-        version(side_by_side),
-        also=(
-            version(
-                lambda block, x, mask: block.norm_1(
-                    x + attend(block, x, mask) + feed(block, x, mask)
-                )
-            ),
-        ),
+        BOTH_ADDED | POST.steps("norm(x)", 2),
+        also=(BOTH_ADDED | POST.steps("x", 2),),
     ),
     Mistake(
         "feed-forward-unnormalised",
         "The feed-forward works on the sum before norm_1, which comes later or not at all.",
-        version(
-            lambda block, x, mask: block.norm_2(
-                block.norm_1(x + attend(block, x, mask))
-                + feed(block, x + attend(block, x, mask), mask)
-            )
-        ),
+        POST.steps("x + step(x)", 1) | {"x + self.feed": "self.norm_1(x) + self.feed"},
     ),
-    Mistake(
+    POST.either(
         "sum-fed",
         "The sublayer gets x where its output should be: the order of adding and applying is "
         "exchanged.",
-        **either(lambda norm, x, f: norm(f(x + x)), post),
+        "norm(step(x + x))",
     ),
-    Mistake(
+    POST.either(
         "residual-detached",
         "The gradient does not pass along the residual. That path is why deep stacks train.",
-        **either(lambda norm, x, f: norm(x.detach() + f(x)), post),
+        "norm(x.detach() + step(x))",
     ),
 )
 
 EXERCISE = Exercise(
     number="7.3",
     reference=EncoderBlock,
+    right=PostBlock,
     wire="class",
     outputs=(Output("output", "b n d"),),
     difficulty=2,

@@ -1,204 +1,178 @@
-"""Exercise 7.4, PreNormBlock: its stages and its known mistakes."""
+"""Exercise 7.4, PreNormBlock: a right answer, its known mistakes as edits, and its stages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from torch import Tensor, nn
 
-from torch import Tensor
-
-from attn_course.blocks import PreNormBlock
+from attn_course.blocks import FeedForward, LayerNorm, PreNormBlock
+from attn_course.checks.catalogue.ch07.block_mistakes import Order, common, first
 from attn_course.checks.catalogue.ch07.block_parts import in_place_copy, stages
-from attn_course.checks.catalogue.ch07.block_versions import (
-    around,
-    attend,
-    common,
-    doubled,
-    either,
-    feed,
-    from_the_normalised,
-    of_the_output,
-    post,
-    pre,
-    steps,
-    version,
-)
-from attn_course.checks.exercise import Answer, Exercise, Mistake, Output
+from attn_course.checks.edits import Edits
+from attn_course.checks.exercise import Exercise, Mistake, Output
+from attn_course.multihead import MultiHeadAttention
+from attn_course.sentences import joined
 
 
-def right(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """The forward pass asked for."""
-    x = x + attend(block, block.norm_1(x), mask)
-    return x + feed(block, block.norm_2(x), mask)
+class PreBlock(nn.Module):
+    """A right answer, which the mistakes edit: x + sublayer(norm(x)) twice."""
+
+    def __init__(self, d_model: int, num_heads: int, d_ff: int) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, num_heads)
+        self.feed_forward = FeedForward(d_model, d_ff)
+        self.norm_1 = LayerNorm(d_model)
+        self.norm_2 = LayerNorm(d_model)
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        """Let the tokens inform each other, then work on each alone."""
+
+        def attend(x: Tensor) -> Tensor:
+            return self.self_attention(x, x, x, mask)[0]
+
+        x = x + attend(self.norm_1(x))
+        x = x + self.feed_forward(self.norm_2(x))
+        return x
 
 
-def bare(norm: Any, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-    """No residual."""
-    return sublayer(norm(x))
+PRE = Order("x + step(norm(x))")
 
 
-def asking(*normalised: bool) -> Answer:
-    """Of query, key and value only some are normalised."""
-
-    def forward(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-        given = [block.norm_1(x) if norm else x for norm in normalised]
-        x = x + block.self_attention(*given, mask)[0]
-        return x + feed(block, block.norm_2(x), mask)
-
-    return version(forward)
-
-
-def adds_to_the_input(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """The second residual starts from what came into the block."""
-    y = x + attend(block, block.norm_1(x), mask)
-    return x + feed(block, block.norm_2(y), mask)
-
-
-def feeds_the_input(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """The feed-forward works on what came into the block."""
-    y = x + attend(block, block.norm_1(x), mask)
-    return y + feed(block, block.norm_2(x), mask)
-
-
-def normalises_the_output(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """A norm at the end as well."""
-    return block.norm_2(right(block, x, mask))
-
-
-def written_over(block: Any, x: Tensor, mask: Tensor | None) -> Tensor:
-    """Adds in place, to a copy, which the norm needs as it was."""
-    x = x.clone()
-    x += attend(block, block.norm_1(x), mask)
-    return x + feed(block, block.norm_2(x), mask)
+def asking(queries_keys_values: str) -> Edits:
+    """Attention asked in this way, where y is the normalised x."""
+    return first("y = self.norm_1(x)") | {
+        "attend(self.norm_1(x))": f"self.self_attention({queries_keys_values}, mask)[0]"
+    }
 
 
 ORDER = "Asked for is x + sublayer(norm(x)): nothing stands on the way through the sums."
 
 MISTAKES = (
-    *common(pre, right),
-    in_place_copy(version(written_over)),
-    Mistake(
+    *common(PRE, without="x"),
+    in_place_copy(first("x = x.clone()") | PRE.steps("x.add_(step(norm(x)))", 1)),
+    PRE.either(
         "post-norm",
-        f"The norm stands after the sum: that is post-norm. {ORDER}",
-        **either(post, pre),
+        joined(["The norm stands after the sum: that is post-norm.", ORDER]),
+        "norm(x + step(x))",
     ),
-    Mistake(
+    PRE.either(
         "norm-of-the-output",
-        f"The norm is taken of the sublayer's output. It belongs on its input. {ORDER}",
-        **either(of_the_output, pre),
+        joined(["The norm is taken of the sublayer's output. It belongs on its input.", ORDER]),
+        "x + norm(step(x))",
     ),
-    Mistake(
+    PRE.either(
         "residual-of-the-normalised",
-        "The residual starts from the normalised x, as when x is overwritten by its norm. Then the "
-        f"norm stands on the way through. {ORDER}",
-        **either(from_the_normalised, pre),
+        joined(
+            [
+                "The residual starts from the normalised x, as when x is overwritten by its norm. "
+                "Then the norm stands on the way through.",
+                ORDER,
+            ]
+        ),
+        "norm(x) + step(norm(x))",
     ),
-    Mistake(
+    PRE.either(
         "norm-of-the-residual",
-        f"The norm is on the residual, and the sublayer gets x as it is. {ORDER}",
-        **either(lambda norm, x, f: norm(x) + f(x), pre),
+        joined(["The norm is on the residual, and the sublayer gets x as it is.", ORDER]),
+        "norm(x) + step(x)",
     ),
     Mistake(
         "norm-twice",
-        f"The norm stands before the sublayer and again after the sum. {ORDER}",
-        steps(around, around),
-        also=(steps(around, pre),),
+        joined(["The norm stands before the sublayer and again after the sum.", ORDER]),
+        PRE.steps("norm(x + step(norm(x)))"),
+        also=(PRE.steps("norm(x + step(norm(x)))", 1),),
     ),
     Mistake(
         "normalised-at-the-end",
         "What leaves the block is normalised. The model puts one norm after its last block; "
         "within, the sums pass untouched.",
-        version(normalises_the_output),
-        also=(version(lambda block, x, mask: block.norm_1(right(block, x, mask))),),
+        {"return x": "return self.norm_2(x)"},
+        also=({"return x": "return self.norm_1(x)"},),
     ),
-    Mistake(
+    PRE.either(
         "sum-inside",
         "x is added inside the sublayer's argument: f(norm(x) + x). The residual goes around the "
         "sublayer.",
-        **either(lambda norm, x, f: f(norm(x) + x), pre),
+        "step(norm(x) + x)",
     ),
-    Mistake(
+    PRE.either(
         "input-not-normalised",
         "The sublayer works on norm(x) + x, so that its input is not normalised.",
-        **either(lambda norm, x, f: x + f(norm(x) + x), pre),
+        "x + step(norm(x) + x)",
     ),
     Mistake(
         "no-residuals",
         "There are no residuals: each step replaces x instead of adding to it.",
-        steps(bare, bare),
-        also=(steps(lambda norm, x, f: norm(f(x)), lambda norm, x, f: norm(f(x))),),
+        PRE.steps("step(norm(x))"),
+        also=(PRE.steps("norm(step(x))"),),
     ),
     Mistake(
         "no-residual-attention",
         "The residual around self-attention is missing: what a token was is replaced by what the "
         "others bring.",
-        steps(bare, pre),
+        PRE.steps("step(norm(x))", 1),
     ),
     Mistake(
         "no-residual-feed-forward",
         "The residual around the feed-forward is missing.",
-        steps(pre, bare),
+        PRE.steps("step(norm(x))", 2),
     ),
-    Mistake(
+    PRE.either(
         "doubled",
         "x is overwritten by the sublayer's output before the two are added: it is the output that "
         "is added to itself.",
-        **either(doubled, pre),
+        "2 * step(norm(x))",
     ),
-    Mistake(
-        "residual-twice", "x is added twice.", **either(lambda norm, x, f: x + x + f(norm(x)), pre)
+    PRE.either(
+        "residual-twice",
+        "x is added twice.",
+        "x + x + step(norm(x))",
     ),
-    Mistake(
+    PRE.either(
         "subtracted",
         "The sublayer's output is subtracted from x, or x from it.",
-        **either(lambda norm, x, f: x - f(norm(x)), pre),
+        "x - step(norm(x))",
     ),
-    Mistake(
+    PRE.either(
         "multiplied",
         "x and the sublayer's output are multiplied. A residual is a sum.",
-        **either(lambda norm, x, f: x * f(norm(x)), pre),
+        "x * step(norm(x))",
     ),
     Mistake(
         "queries-only",
         "Of queries, keys and values only some are made from the normalised x, the others from x "
         "as it is. In self-attention all three come from the same normalised x.",
-        asking(True, False, False),
+        asking("y, x, x"),
         also=(
-            asking(False, True, True),
-            asking(True, True, False),
-            asking(True, False, True),
-            asking(False, False, True),
-            asking(False, True, False),
+            asking("x, y, y"),
+            asking("y, y, x"),
+            asking("y, x, y"),
+            asking("x, x, y"),
+            asking("x, y, x"),
         ),
     ),
     Mistake(
         "adds-to-the-input",
         "The second residual starts from what came into the block, not from what the first step "
         "gave.",
-        version(adds_to_the_input),
+        first("came = x") | {"x + self.feed": "came + self.feed"},
     ),
     Mistake(
         "feeds-the-input",
         "The feed-forward works on what came into the block, not on what the first step gave.",
-        version(feeds_the_input),
-        also=(
-            version(
-                lambda block, x, mask: (
-                    x + attend(block, block.norm_1(x), mask) + feed(block, block.norm_1(x), mask)
-                )
-            ),
-        ),
+        first("came = x") | {"norm_2(x": "norm_2(came"},
+        also=(first("came = x") | {"norm_2(x": "norm_1(came"},),
     ),
-    Mistake(
+    PRE.either(
         "residual-detached",
         "The gradient does not pass along the residual. That path is why deep stacks train.",
-        **either(lambda norm, x, f: x.detach() + f(norm(x)), pre),
+        "x.detach() + step(norm(x))",
     ),
 )
 
 EXERCISE = Exercise(
     number="7.4",
     reference=PreNormBlock,
+    right=PreBlock,
     wire="class",
     outputs=(Output("output", "b n d"),),
     difficulty=2,
