@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from torch import Tensor, nn
 
 from attn_course.blocks import FeedForward, LayerNorm
+from attn_course.checks.catalogue.ch07.block_mistakes import Order
 from attn_course.checks.catalogue.ch07.block_parts import OTHER_HEADS, OTHER_WIDTH, in_place_copy
 from attn_course.checks.exercise import Mistake
 from attn_course.checks.modules import of_repeated_calls
@@ -60,17 +59,7 @@ STEP_2 = "self.norm_2(x + ask_memory(x))"
 STEP_3 = "self.norm_3(x + self.feed_forward(x))"
 PLAIN_NORM = "F.layer_norm(x + step(x), x.shape[-1:])"
 
-SUBLAYERS = {1: "ask_self", 2: "ask_memory", 3: "self.feed_forward"}
-
-
-def steps(written: str, *numbers: int) -> dict[str, str]:
-    """All steps, or those with these numbers, with `norm` and `step` put together in this way."""
-    edits = {}
-    for number in numbers or SUBLAYERS:
-        norm, step = f"self.norm_{number}", SUBLAYERS[number]
-        with_norm = re.sub(r"\bnorm\b", norm, written)
-        edits[f"{norm}(x + {step}(x))"] = re.sub(r"\bstep\b", step, with_norm)
-    return edits
+steps = Order("norm(x + step(x))", ("ask_self", "ask_memory", "self.feed_forward")).steps
 
 
 def first(statement: str) -> dict[str, str]:
