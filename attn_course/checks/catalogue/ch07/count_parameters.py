@@ -11,8 +11,10 @@ import torch
 from torch import Generator, nn
 
 from attn_course.blocks import EncoderBlock
+from attn_course.checks.edits import Edits
 from attn_course.checks.exercise import Answer, Exercise, Mistake, Output, Stage, whole
 from attn_course.models import count_parameters
+from attn_course.sentences import say
 
 # -- what is counted --------------------------------------------------------------------------
 
@@ -145,201 +147,146 @@ def draw(kinds: tuple[Kind, ...]) -> Callable[[Generator], Iterator[tuple]]:
     return probes
 
 
-# -- known-wrong versions ---------------------------------------------------------------------
+# -- a right answer, and its known mistakes as edits of it ------------------------------------
 
 
-def total(
-    wanted: Callable[[nn.Parameter], bool], size: Callable[[Any], Any] | None = None
-) -> Answer:
-    """The sum of some size over some of the parameters."""
-    measure = size or (lambda p: p.numel())
-    return lambda model: sum(measure(p) for p in model.parameters() if wanted(p))
+def summed(model: nn.Module) -> int:
+    """A right answer, which the mistakes edit."""
+    counted = [p for p in model.parameters() if p.requires_grad]
+    return sum(p.numel() for p in counted)
 
 
-def trained(parameter: nn.Parameter) -> bool:
-    """Whether a parameter is trained."""
-    return parameter.requires_grad
+PARAMETERS, TRAINED = "model.parameters()", "p.requires_grad"
+COUNTED = f"[p for p in {PARAMETERS} if {TRAINED}]"
+SIZE, SUM = "p.numel()", "sum(p.numel() for p in counted)"
+OWN = "part.parameters(recurse=False)"
 
 
-def direct(model: nn.Module) -> int:
-    """Only what hangs on the model itself."""
-    return sum(p.numel() for p in model.parameters(recurse=False) if p.requires_grad)
+def of_each(parts: str, parameters: str) -> Edits:
+    """Parameters that are looked for part by part."""
+    return {PARAMETERS: f"[p for part in {parts} for p in {parameters}]"}
 
 
-def children(model: nn.Module) -> int:
-    """Only what hangs on its children."""
-    found = [p for child in model.children() for p in child.parameters(recurse=False)]
-    return sum(p.numel() for p in found if p.requires_grad)
-
-
-def module_by_module(model: nn.Module) -> int:
-    """Module by module, so that what is shared comes up several times."""
-    return sum(
-        parameter.numel()
-        for _, module in model.named_modules(remove_duplicate=False)
-        for parameter in module.parameters(recurse=False)
-        if parameter.requires_grad
-    )
-
-
-def through_all_levels(model: nn.Module) -> int:
-    """All parameters of every module, so that each counts once for each level above it."""
-    found = [p for module in model.modules() for p in module.parameters()]
-    return sum(p.numel() for p in found if p.requires_grad)
-
-
-def state(model: nn.Module) -> int:
-    """All that is saved."""
-    return sum(tensor.numel() for tensor in model.state_dict().values())
-
-
-def with_buffers(model: nn.Module) -> int:
-    """Parameters and buffers."""
-    return count_parameters(model) + sum(buffer.numel() for buffer in model.buffers())
-
-
-def linears_only(model: nn.Module) -> int:
-    """The projections, and nothing else."""
-    # not by its class: where answers are graded, a module stands in for another process's
-    found = [m for m in model.modules() if hasattr(m, "in_features")]
-    weights = {id(p): p for m in found for p in m.parameters() if p.requires_grad}
-    return sum(p.numel() for p in weights.values())
-
-
-def level_by_level(model: nn.Module) -> int:
-    """Each module's own, module by module: its matrix in another place counts again."""
-    own = [p for module in model.modules() for p in module.parameters(recurse=False)]
-    return sum(p.numel() for p in own if p.requires_grad)
-
-
-def by_value(model: nn.Module) -> int:
-    """What has the same shape counts once."""
-    return sum(torch.Size(shape).numel() for shape in {p.shape for p in model.parameters()})
+def named(wanted: str) -> Edits:
+    """Only the parameters whose name this holds for."""
+    return {COUNTED: f"[p for name, p in model.named_parameters() if {wanted} and {TRAINED}]"}
 
 
 MISTAKES = (
     Mistake(
         "tensors-counted",
         "The parameter tensors are counted. Asked for are the numbers in them.",
-        total(trained, lambda p: 1),
-        also=(lambda model: len(list(model.parameters())), lambda model: len(model.state_dict())),
+        {SIZE: "1"},
+        also=(
+            {SUM: "len(list(model.parameters()))"},
+            {SUM: "len(model.state_dict())"},
+        ),
     ),
     Mistake(
         "first-axis",
         "Of each tensor only one axis is counted: len() is the size of the first.",
-        total(trained, lambda p: p.shape[0] if p.ndim else 1),
+        {SIZE: "(p.shape[0] if p.ndim else 1)"},
         also=(
-            total(trained, len),
-            total(trained, lambda p: p.shape[-1] if p.ndim else 1),
-            total(trained, lambda p: p.shape[-1]),
+            {SIZE: "len(p)"},
+            {SIZE: "(p.shape[-1] if p.ndim else 1)"},
+            {SIZE: "p.shape[-1]"},
         ),
     ),
     Mistake(
         "sizes-added",
         "The sizes of the axes are added. A matrix (3, 2) has 3 · 2 numbers.",
-        total(trained, lambda p: sum(p.shape)),
+        {SIZE: "sum(p.shape)"},
     ),
     Mistake(
         "two-axes",
         "The first two axes are multiplied, whatever there are: a bias has one, others three.",
-        total(trained, lambda p: p.shape[0] * p.shape[1]),
-        also=(total(trained, lambda p: p.shape[0] * p.shape[1] if p.ndim > 1 else p.shape[0]),),
+        {SIZE: "p.shape[0] * p.shape[1]"},
+        also=({SIZE: "(p.shape[0] * p.shape[1] if p.ndim > 1 else p.shape[0])"},),
     ),
     Mistake(
         "bytes",
         "The unit is another one: bytes, thousands or millions. Asked for is how many numbers "
         "there are.",
-        total(trained, lambda p: p.numel() * p.element_size()),
+        {SIZE: "p.numel() * p.element_size()"},
         also=(
-            lambda model: count_parameters(model) / 1e6,
-            lambda model: count_parameters(model) / 1e3,
+            {SUM: f"{SUM} / 1e6"},
+            {SUM: f"{SUM} / 1e3"},
         ),
     ),
     Mistake(
         "values-added",
         "The values of the parameters are added, not how many there are.",
-        total(trained, lambda p: float(p.detach().sum())),
+        {SIZE: "float(p.detach().sum())"},
     ),
     Mistake(
         "without-biases",
         "Only matrices are counted. Biases, gains and single numbers are trained as well.",
-        total(lambda p: trained(p) and p.ndim > 1),
+        {TRAINED: f"{TRAINED} and p.ndim > 1"},
         also=(
-            lambda model: sum(
-                p.numel()
-                for name, p in model.named_parameters()
-                if name.endswith("weight") and p.requires_grad
-            ),
-            lambda model: sum(
-                p.numel()
-                for name, p in model.named_parameters()
-                if not name.endswith("bias") and p.requires_grad
-            ),
+            named("name.endswith('weight')"),
+            named("not name.endswith('bias')"),
         ),
     ),
     Mistake(
         "linears-only",
         "Only nn.Linear is counted. Embeddings, norms and parameters of a module's own are "
         "trained as well.",
-        linears_only,
+        # not by its class: where answers are graded, a module stands in for another process's
+        of_each("model.modules() if hasattr(part, 'in_features')", "part.parameters()"),
     ),
     Mistake(
         "not-nested",
         "Parts within parts are missed. A model's parameters are its own and those of all modules "
         "below it, however deep.",
-        direct,
-        also=(children,),
+        {PARAMETERS: "model.parameters(recurse=False)"},
+        also=(of_each("model.children()", OWN),),
     ),
     Mistake(
         "once-for-each-level",
         "Parts within parts are counted several times: once for each module above them.",
-        through_all_levels,
+        of_each("model.modules()", "part.parameters()"),
     ),
     Mistake(
         "same-shape-once",
         "Tensors of the same shape are counted once. Only the same tensor is the same parameter.",
-        by_value,
+        {SUM: "sum(shape.numel() for shape in {p.shape for p in model.parameters()})"},
     ),
     Mistake(
         "frozen-counted",
         "Parameters that are not trained are counted too. They have requires_grad = False.",
-        total(lambda p: True),
+        {" if p.requires_grad": ""},
     ),
     Mistake(
         "with-a-gradient-now",
         "Counted is what holds a gradient at the moment, in p.grad. Before the first backward pass "
         "that is nothing. Whether a parameter is trained stands in requires_grad.",
-        total(lambda p: p.grad is not None),
+        {TRAINED: "p.grad is not None"},
     ),
     Mistake(
         "frozen-only",
         "Counted is what is not trained.",
-        total(lambda p: not p.requires_grad),
+        {TRAINED: "not p.requires_grad"},
     ),
     Mistake(
         "buffers-counted",
         "Buffers are counted, such as the running means of batch norm. They are saved with the "
         "model, and not trained.",
-        with_buffers,
+        {SUM: f"{SUM} + sum(buffer.numel() for buffer in model.buffers())"},
     ),
     Mistake(
         "state-dict",
         "Counted is all that is saved. A state_dict also has buffers and what is not trained, and "
         "what is shared stands in it under each of its names.",
-        state,
+        {COUNTED: "model.state_dict().values()"},
     ),
     Mistake(
         "shared-twice",
         "A parameter that stands in several places is counted in each. It is one matrix, trained "
         "once.",
-        module_by_module,
+        of_each("dict(model.named_modules(remove_duplicate=False)).values()", OWN),
         also=(
-            level_by_level,
-            lambda model: sum(
-                p.numel()
-                for _, p in model.named_parameters(remove_duplicate=False)
-                if p.requires_grad
-            ),
+            of_each("model.modules()", OWN),
+            {PARAMETERS: "dict(model.named_parameters(remove_duplicate=False)).values()"},
         ),
     ),
 )
@@ -347,8 +294,9 @@ MISTAKES = (
 EXERCISE = Exercise(
     number="7.5",
     reference=count_parameters,
+    right=summed,
     wire="callable",
-    outputs=(Output("number of parameters"),),
+    outputs=(Output(say("number of parameters")),),
     difficulty=1,
     minutes=10,
     points=1,
