@@ -1,4 +1,4 @@
-"""Exercise 6.1, sinusoidal_encoding: its stages."""
+"""Exercise 6.1, sinusoidal_encoding: its probes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from math import exp, log
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch06.sinusoidal_mistakes import MISTAKES, growing_rates
+from attn_course.checks.catalogue.ch06.sinusoidal_mistakes import MISTAKES, encoding
 from attn_course.checks.compare import number
 from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage, whole
 from attn_course.positions import sinusoidal_encoding
+from attn_course.sentences import say
 
 
 def draw_one_pair(rng: Generator) -> Iterator[tuple]:
@@ -42,7 +43,8 @@ def draw_odd(rng: Generator) -> Iterator[tuple]:
 
 def read_rates(seen: Sequence[Seen]) -> Diagnosis | None:
     """Name the base, or the width, that explains the rates of all pairs."""
-    sign = next(entry for entry in MISTAKES if entry.id == "exponent-sign")
+    sign = EXERCISE.mistake("exponent-sign")
+    (growing_rates,) = EXERCISE.versions(sign)
     tables = [(*case.args, case.actual.to(torch.float64)) for case in seen]
     # the angles are large then, and float32 knows few digits of them
     if all(torch.allclose(t, growing_rates(n, d).double(), atol=0.01) for n, d, t in tables[:1]):
@@ -54,15 +56,14 @@ def read_rates(seen: Sequence[Seen]) -> Diagnosis | None:
     bases = [exp(log_base) for _, log_base in found]
     widths = [d * log(10000) / log_base for d, log_base in found]
     if _all_close(bases):
-        return Diagnosis(
-            f"The waves are those of another base: {number(bases[0])}, not 10000.", "base"
-        )
+        words = "The waves are those of another base: {base}, not 10000."
+        return Diagnosis(say(words, base=number(bases[0])), "base")
     if _all_close(widths):
-        return Diagnosis(
-            f"The exponent is divided by {number(widths[0])} whatever d_model is: a width is "
-            "written into the function.",
-            "fixed-width",
+        words = (
+            "The exponent is divided by {width} whatever d_model is: a width is written into the "
+            "function."
         )
+        return Diagnosis(say(words, width=number(widths[0])), "fixed-width")
     return None
 
 
@@ -85,6 +86,7 @@ def _all_close(values: Sequence[float]) -> bool:
 EXERCISE = Exercise(
     number="6.1",
     reference=sinusoidal_encoding,
+    right=encoding,
     outputs=(Output("encoding", "n d"),),
     difficulty=2,
     minutes=20,

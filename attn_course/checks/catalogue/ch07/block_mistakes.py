@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from attn_course.checks.catalogue.ch07.block_parts import OTHER_HEADS, OTHER_WIDTH
-from attn_course.checks.edits import Edits
 from attn_course.checks.exercise import Mistake
 from attn_course.checks.modules import of_repeated_calls
 from attn_course.sentences import Spoken
@@ -24,7 +23,7 @@ class Order:
     right: str
     sublayers: tuple[str, ...] = ("attend", "self.feed_forward")
 
-    def steps(self, written: str, *numbers: int) -> Edits:
+    def steps(self, written: str, *numbers: int) -> dict[str, str]:
         """All steps, or those with these numbers, written in another way."""
         numbers = numbers or tuple(range(1, len(self.sublayers) + 1))
         return {self.step(k, self.right): self.step(k, written) for k in numbers}
@@ -40,7 +39,7 @@ class Order:
         return Mistake(mistake_id, message, self.steps(written), also=one_only)
 
 
-def first(statement: str) -> Edits:
+def first(statement: str) -> dict[str, str]:
     """A statement before the steps."""
     return {"def attend": f"{statement}\n        def attend"}
 

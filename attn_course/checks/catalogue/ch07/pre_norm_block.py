@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from attn_course.blocks import FeedForward, LayerNorm, PreNormBlock
 from attn_course.checks.catalogue.ch07.block_mistakes import Order, common, first
 from attn_course.checks.catalogue.ch07.block_parts import in_place_copy, stages
-from attn_course.checks.edits import Edits
 from attn_course.checks.exercise import Exercise, Mistake, Output
 from attn_course.multihead import MultiHeadAttention
 from attn_course.sentences import joined
@@ -37,7 +36,7 @@ class PreBlock(nn.Module):
 PRE = Order("x + step(norm(x))")
 
 
-def asking(queries_keys_values: str) -> Edits:
+def asking(queries_keys_values: str) -> dict[str, str]:
     """Attention asked in this way, where y is the normalised x."""
     return first("y = self.norm_1(x)") | {
         "attend(self.norm_1(x))": f"self.self_attention({queries_keys_values}, mask)[0]"
