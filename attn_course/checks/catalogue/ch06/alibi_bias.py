@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch06.alibi_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch06.alibi_mistakes import MISTAKES, right
 from attn_course.checks.compare import number
 from attn_course.checks.exercise import Diagnosis, Exercise, Output, Seen, Stage, whole
 from attn_course.checks.refusals import not_refused, refusal_stages
 from attn_course.positions import alibi_bias
+from attn_course.sentences import Drawn, say
 
 
 def draw_square(rng: Generator) -> Iterator[tuple]:
@@ -58,10 +59,12 @@ def read_square(seen: Sequence[Seen]) -> Diagnosis | None:
             return Diagnosis(_SIGN.message, _SIGN.id)
         wrong = (back - expected[:, 1, 0]).abs() > 1e-4 * back.abs()
         if bool(wrong.any()) and num_heads <= 8:
-            return Diagnosis(
-                f"The signs are right, the slopes are not: with {num_heads} heads yours are "
-                f"{_fractions(-back)}, expected {_fractions(-expected[:, 1, 0])}."
+            words = (
+                "The signs are right, the slopes are not: with {n} heads yours are {yours}, "
+                "expected {expected}."
             )
+            yours, wanted = _fractions(-back), _fractions(-expected[:, 1, 0])
+            return Diagnosis(say(words, n=num_heads, yours=Drawn(yours), expected=Drawn(wanted)))
     return None
 
 
@@ -75,6 +78,7 @@ def _fractions(slopes: Tensor) -> str:
 EXERCISE = Exercise(
     number="6.4",
     reference=alibi_bias,
+    right=right,
     outputs=(Output("bias", "h i j"),),
     difficulty=2,
     minutes=20,
