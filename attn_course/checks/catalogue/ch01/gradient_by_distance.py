@@ -12,6 +12,7 @@ from attn_course.checks.catalogue.ch01.gradient_mistakes import MISTAKES, right
 from attn_course.checks.catalogue.ch01.rnn_step import small
 from attn_course.checks.exercise import Answer, Exercise, Output, Stage, normal
 from attn_course.recurrent import gradient_by_distance, run_rnn
+from attn_course.sentences import say
 
 # -- how an answer is called ------------------------------------------------------------------
 
@@ -166,7 +167,7 @@ EXERCISE = Exercise(
             "would use: `backward()` fills in all of them, `torch.autograd.grad` only returns "
             "what it is asked for.",
             call=traces,
-            outputs=(Output("weights with a gradient"),),
+            outputs=(Output(say("weights with a gradient")),),
             remark=True,
         ),
     ),
