@@ -1,4 +1,4 @@
-"""Exercise 6.2, add_positions: its stages."""
+"""Exercise 6.2, add_positions: its probes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torch import Generator, Tensor
 
-from attn_course.checks.catalogue.ch06.add_mistakes import MISTAKES
+from attn_course.checks.catalogue.ch06.add_mistakes import MISTAKES, added
 from attn_course.checks.exercise import Exercise, Output, Stage, normal, tenths
 from attn_course.checks.gradients import gradient_stage
 from attn_course.checks.refusals import not_refused, refusal_stages
@@ -72,6 +72,7 @@ def draw_gradient(rng: Generator) -> Iterator[tuple]:
 EXERCISE = Exercise(
     number="6.2",
     reference=add_positions,
+    right=added,
     outputs=(Output("sum", "b n d"),),
     difficulty=1,
     minutes=15,
