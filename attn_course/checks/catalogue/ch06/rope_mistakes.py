@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from attn_course.checks.exercise import Answer, Mistake
-from attn_course.positions import apply_rope
+from attn_course.checks.catalogue.families.refusal import WITH_THE_NUMBER, asserted
+from attn_course.checks.exercise import Mistake
 
 
 def rope(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
@@ -29,6 +29,7 @@ def rope(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
 # the pieces of it that are edited most often
 POSITIONS = "positions.float()"
 RATES = "base ** (-even_features / d)"
+ANGLES = "positions[:, None] * rates"
 COS_SIN = "angles.cos(), angles.sin()"
 FIRST, SECOND = "even * cos - odd * sin", "even * sin + odd * cos"
 CUT = "x[..., 0::2], x[..., 1::2]"
@@ -37,68 +38,14 @@ HALVES, PUT_AS_HALVES = "x.chunk(2, dim=-1)", "torch.cat([first, second], dim=-1
 RESULT = "turned.to(x.dtype)"
 ODD = "if d % 2:"
 
-MIXED = (
-    "Two kinds of pairs are mixed: features are paired in one way, and the angles laid out, or "
-    "the results put back, in the other. Here features 2i and 2i + 1 are a pair: both have the "
-    "angle i, and both stay where they were."
-)
+# both features of a pair are multiplied by the cosine, and their partners by the sine
+PARTNERS = {FIRST: "-odd", SECOND: "even"}
 
 
-def one_mixed(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
-    """Angles laid out for neighbours, halves rotated."""
-    cos, sin = (t.repeat_interleave(2, dim=-1) for t in cos_and_sin(x, positions, base))
-    one, two = x.chunk(2, dim=-1)
-    return x * cos + torch.cat([-two, one], dim=-1) * sin
-
-
-def other_mixed(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
-    """Angles laid out for halves, neighbours rotated."""
-    cos, sin = (torch.cat([t, t], dim=-1) for t in cos_and_sin(x, positions, base))
-    return x * cos + torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2) * sin
-
-
-def cos_and_sin(x: Tensor, positions: Tensor, base: float) -> tuple[Tensor, Tensor]:
-    """Of the angle of each position and pair, (n, d/2)."""
-    d = x.shape[-1]
-    if d % 2:
-        raise ValueError(f"d={d} is odd")
-    angles = positions.float()[:, None] * base ** (-torch.arange(0, d, 2) / d)
-    return angles.cos(), angles.sin()
-
-
-def at_axis(axis: int, *, from_ndim: int = 3) -> Answer:
-    """Positions laid along this axis where x has so many; that may not fit."""
-
-    def answer(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
-        if x.ndim < from_ndim or x.shape[-1] % 2:
-            return apply_rope(x, positions, base)
-        cos, sin = cos_and_sin(x, positions, base)
-        shape = [1] * x.ndim
-        shape[axis], shape[-1] = cos.shape
-        cos, sin = cos.view(shape), sin.view(shape)
-        even, odd = x[..., 0::2], x[..., 1::2]
-        turned = [even * cos - odd * sin, even * sin + odd * cos]
-        return torch.stack(turned, dim=-1).flatten(-2).to(x.dtype)
-
-    return answer
-
-
-def odd_left_over(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
-    """The last of an odd number of features is not turned."""
-    if x.shape[-1] % 2 == 0:
-        return apply_rope(x, positions, base)
-    return torch.cat([apply_rope(x[..., :-1], positions, base), x[..., -1:]], dim=-1)
-
-
-def half_product(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
-    """Precise rates and positions, multiplied in the dtype of x."""
-    if x.dtype == torch.float32:
-        return apply_rope(x, positions, base)
-    rates = (base ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])).to(x.dtype)
-    angles = positions.to(x.dtype)[:, None] * rates
-    even, odd = x[..., 0::2], x[..., 1::2]
-    turned = [even * angles.cos() - odd * angles.sin(), even * angles.sin() + odd * angles.cos()]
-    return torch.stack(turned, dim=-1).flatten(-2)
+def angles_at(axes: str, *, from_ndim: int = 3) -> dict[str, str]:
+    """Positions laid along another axis, where x has so many; that may not fit."""
+    laid = f"angles = angles[{axes}] if x.ndim >= {from_ndim} else angles"
+    return {"cos, sin =": f"{laid}\n    cos, sin ="}
 
 
 MISTAKES = (
@@ -130,10 +77,17 @@ MISTAKES = (
     ),
     Mistake(
         "mixed-layouts",
-        MIXED,
-        one_mixed,
+        "Two kinds of pairs are mixed: features are paired in one way, and the angles laid out, or "
+        "the results put back, in the other. Here features 2i and 2i + 1 are a pair: both have the "
+        "angle i, and both stay where they were.",
+        PARTNERS
+        | {
+            RATES: f"({RATES}).repeat_interleave(2)",
+            CUT: HALVES,
+            JOINED: f"x * cos + {PUT_AS_HALVES} * sin",
+        },
         also=(
-            other_mixed,
+            PARTNERS | {RATES: f"({RATES}).repeat(2)", JOINED: f"x * cos + {JOINED} * sin"},
             {CUT: HALVES},
         ),
     ),
@@ -178,7 +132,7 @@ MISTAKES = (
     Mistake(
         "degrees",
         "The angles are taken for degrees; they are radians already.",
-        {"positions[:, None] * rates": "(positions[:, None] * rates).deg2rad()"},
+        {ANGLES: f"({ANGLES}).deg2rad()"},
     ),
     Mistake(
         "whole-turns",
@@ -328,10 +282,10 @@ MISTAKES = (
         "batch-axis",
         "The positions are laid along an axis of the batch or of the heads. They belong to the "
         "second axis from the right.",
-        at_axis(-3),
+        angles_at(":, None"),
         also=(
-            at_axis(-4, from_ndim=4),
-            at_axis(-3, from_ndim=4),
+            angles_at(":, None, None", from_ndim=4),
+            angles_at(":, None", from_ndim=4),
         ),
     ),
     Mistake(
@@ -356,14 +310,15 @@ MISTAKES = (
         "An odd d raises another error, or none. A feature without a partner cannot be turned: "
         "raise a ValueError that names d.",
         {ODD: "if False:"},
-        also=(odd_left_over,),
+        also=(
+            {
+                "d = x.shape[-1]": "x, left = x.tensor_split([x.shape[-1] // 2 * 2], dim=-1)\n"
+                "    d = x.shape[-1]",
+                RESULT: "torch.cat([turned.to(x.dtype), left], dim=-1)",
+            },
+        ),
     ),
-    Mistake(
-        "asserted",
-        "With an odd d an assert fails. An assert is for the programmer, and is left out under "
-        "`python -O`; a user's mistake is a ValueError with the number.",
-        {f'{ODD}\n        raise ValueError(f"d={{d}} is odd")': "assert d % 2 == 0"},
-    ),
+    asserted("With an odd d an assert fails.", WITH_THE_NUMBER),
     Mistake(
         "angles-in-half-precision",
         "The angles are made in the dtype of x. float16 and bfloat16 cannot tell position 4001 "
@@ -372,7 +327,7 @@ MISTAKES = (
         {POSITIONS: "positions.to(x.dtype)", "(0, d, 2)": "(0, d, 2).to(x.dtype)"},
         also=(
             {POSITIONS: "positions.to(x.dtype)"},
-            half_product,
+            {ANGLES: "positions.to(x.dtype)[:, None] * rates.to(x.dtype)"},
             {COS_SIN: "angles.to(x.dtype).cos(), angles.to(x.dtype).sin()"},
         ),
     ),
