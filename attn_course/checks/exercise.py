@@ -68,7 +68,8 @@ class Stage:
             It runs beside the answer, and may call it twice, build a module from weights, or
             ask for gradients.
         outputs: the returned values, where `call` returns others than the exercise.
-        inputs: names of the arguments, where they are not the answer's own parameters.
+        inputs: names of the arguments, where they are not the answer's own parameters: code as
+            bare text, or words as a sentence.
         diagnose: reads a cause off the values of this stage's failing probes.
         remark: failing costs nothing and is told as a remark.
     """
@@ -78,7 +79,7 @@ class Stage:
     message: Spoken
     call: Callable[..., Any] | None = None
     outputs: tuple[Output, ...] | None = None
-    inputs: tuple[str, ...] | None = None
+    inputs: tuple[Spoken, ...] | None = None
     diagnose: Callable[[Sequence[Seen]], Diagnosis | None] | None = None
     remark: bool = False
 

@@ -86,7 +86,8 @@ def problem_of(
         return _failure_problem(outcome.failure)
     if outcome.altered:
         names = input_names(exercise, case)
-        altered = ", ".join(f"`{names[k]}`" for k in outcome.altered)
+        named = (say("`{name}`", name=as_code(names[k])) for k in outcome.altered)
+        altered = joined(named, ", ")
         return Problem(say("the input {altered} is altered in place", altered=altered))
     wanted = case.stage.outputs or exercise.outputs
     return _value_problem(outcome.value, wanted, expected, case, own)
@@ -122,8 +123,13 @@ def _slack(own: Any, exact: Any) -> float:
 
 
 def name_of(output: Output) -> Spoken:
-    """What a returned value is called: its name is code, unless it says what was asked."""
-    return Code(output.name) if isinstance(output.name, str) else output.name
+    """What a returned value is called."""
+    return as_code(output.name)
+
+
+def as_code(name: Spoken) -> Spoken:
+    """What a value is called: its name is code, unless it is a sentence that says what it is."""
+    return Code(name) if isinstance(name, str) else name
 
 
 def _failure_problem(failure: Failure) -> Problem:
@@ -168,7 +174,7 @@ def comparable(finding: Finding) -> bool:
     return finding.outcome.failure is None and alike(finding.outcome.value, finding.expected)
 
 
-def input_names(exercise: Exercise, case: Case) -> tuple[str, ...]:
+def input_names(exercise: Exercise, case: Case) -> tuple[Spoken, ...]:
     """The names of a case's arguments."""
     if case.stage.inputs:
         return case.stage.inputs

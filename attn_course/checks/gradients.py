@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor
 
 from attn_course.checks.exercise import Answer, Output, Stage, tensors_in
-from attn_course.sentences import say
+from attn_course.sentences import Spoken, say
 
 LOST_GRADIENT = (
     "The values are right, but the gradient is not: what it should reach would not be trained."
@@ -46,7 +46,7 @@ def gradients_at(inputs: Sequence[Tensor], results: Iterable[Tensor]) -> tuple[T
 
 def gradient_stage(
     draw: Callable[[Generator], Iterable[tuple[Any, ...]]],
-    inputs: tuple[str, ...],
+    inputs: tuple[Spoken, ...],
     axes: dict[str, str],
 ) -> Stage:
     """A stage "gradient": the gradient must reach every floating argument, and be right.

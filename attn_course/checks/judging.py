@@ -24,6 +24,7 @@ from attn_course.checks.exercise import (
 )
 from attn_course.checks.findings import (
     Finding,
+    as_code,
     comparable,
     examined,
     input_names,
@@ -135,7 +136,7 @@ def _example(exercise: Exercise, finding: Finding) -> Example:
     names = input_names(exercise, finding.case)
     small = finding.case.size <= SHOWN_NUMBERS
     inputs = tuple(
-        (Code(name), _shown_input(value, small))
+        (as_code(name), _shown_input(value, small))
         for name, value in zip(names, finding.case.args, strict=False)
         if value is not None
     )

@@ -17,7 +17,7 @@ from attn_course.checks.exercise import (
     Stage,
     Version,
 )
-from attn_course.sentences import say
+from attn_course.sentences import Spoken, say
 
 PartOf = Callable[[Any, str], Any]
 """(module, role) -> the part of the module that plays the role; None if there is none."""
@@ -191,7 +191,7 @@ def repeated_calls(
     mistakes: Sequence[Mistake],
     draw: Callable[[Generator], Iterator[tuple[Any, ...]]],
     call: Callable[..., Any],
-    inputs: tuple[str, ...],
+    inputs: tuple[Spoken, ...],
 ) -> Stage:
     """A stage in which two calls must agree; `call` returns what `repeats` does."""
     by_id = {mistake.id: mistake for mistake in mistakes}

@@ -9,7 +9,7 @@ from typing import Any
 from torch import Generator
 
 from attn_course.checks.exercise import Answer, Diagnosis, Mistake, Output, Seen, Stage
-from attn_course.sentences import say
+from attn_course.sentences import Spoken, say
 
 Numbers = Callable[..., Sequence[int | Collection[int]]]
 """From a probe to the numbers that its error's message should have: each one, or one of several."""
@@ -20,7 +20,7 @@ def refusal_stages(
     draw: Callable[[Generator], Iterable[tuple[Any, ...]]],
     message: str,
     *,
-    inputs: tuple[str, ...],
+    inputs: tuple[Spoken, ...],
     numbers: Numbers,
     arguments: Callable[..., tuple[Any, ...]] = lambda *probe: probe,
     diagnose: Callable[[Sequence[Seen]], Diagnosis | None] | None = None,

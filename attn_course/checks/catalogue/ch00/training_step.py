@@ -17,7 +17,7 @@ LOSSES_AND_STATE = (
     Output(say("losses"), "call"),
     Output(say("parameters afterwards"), "parameter"),
 )
-BATCH = ("model's weights", "inputs", "targets")
+BATCH = (say("model's weights"), "inputs", "targets")
 
 
 # -- a right answer, and what goes wrong in it ------------------------------------------------
@@ -269,7 +269,7 @@ EXERCISE = Exercise(
             "After one step of plain SGD the loss that came back or the weights are not right.",
             call=probes.one_step,
             outputs=(Output("loss"), Output(say("weight afterwards"), "class feature")),
-            inputs=("model.weight", "inputs", "targets", "learning rate"),
+            inputs=("model.weight", "inputs", "targets", say("learning rate")),
             diagnose=probes.read_update,
         ),
         Stage(

@@ -17,7 +17,7 @@ from attn_course.checks.refusals import refusal_stages
 from attn_course.multihead import MultiHeadAttention, ablate_heads
 from attn_course.sentences import say
 
-INPUTS = ("x", "num_heads", "heads", "weights of the layer")
+INPUTS = ("x", "num_heads", "heads", say("weights of the layer"))
 
 # -- how an answer is called ------------------------------------------------------------------
 

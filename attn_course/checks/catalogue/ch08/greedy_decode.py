@@ -194,7 +194,7 @@ def draw_modes(rng: Generator) -> Iterator[Probe]:
 
 
 TOKENS = (Output("tokens", "b n"),)
-INPUTS = ("model number", "source", "start_token", "max_len")
+INPUTS = (say("model number"), "source", "start_token", "max_len")
 
 EXERCISE = Exercise(
     number="8.5",
