@@ -209,6 +209,22 @@ def encoder_gradients(runs: Sequence[CopyRun], *, trained: bool) -> Float[Tensor
     return torch.stack(curves)
 
 
+def kept_share(run: CopyRun, *, trained: bool) -> float:
+    """Return the mean update gate of a run's encoder: the share of the old state that steps keep.
+
+    Over the test sequences, after training or as it started. `nn.GRU` stores its gates in the
+    order reset, update, new.
+    """
+    model = run.model if trained else _as_started(run)
+    inputs = model.source_embedding(run.test.inputs)
+    W_input, W_state, b_input, b_state = model.encoder.parameters()
+    with torch.no_grad():
+        before = F.pad(model.encoder(inputs)[0][:, :-1], (0, 0, 1, 0))  # the state before each step
+        sums = F.linear(inputs, W_input, b_input) + F.linear(before, W_state, b_state)
+    _, update, _ = sums.chunk(3, dim=-1)
+    return update.sigmoid().mean().item()
+
+
 def alignment_of(model: nn.Module, symbols: Int[Tensor, "1 n"]) -> list[Float[Tensor, "1 i j"]]:
     """Return what a copier looks at while it is told one sequence: one layer, one head."""
     _, alignment = model(symbols, shift_right(symbols))

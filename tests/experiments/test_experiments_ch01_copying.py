@@ -15,6 +15,7 @@ from attn_course.experiments.ch01_copying import (
     compare_copiers,
     comparison_table,
     encoder_gradients,
+    kept_share,
     letters,
     train_copier,
 )
@@ -109,6 +110,25 @@ def test_encoders_are_measured_before_and_after_training(runs):
     torch.testing.assert_close(trained[0], expected)
     unmoved = train_copier(6, attention=False, settings=replace(SHORT, lr=1e-30))
     torch.testing.assert_close(encoder_gradients([unmoved], trained=True)[0], fresh[0])
+
+
+# kills: another gate's rows, the state after a step for the one before it, the untrained model
+def test_the_share_that_is_kept_solves_the_equation_of_the_gru(runs):
+    run = next(run for run in runs if run.n == 6 and not run.attention)
+    gru = run.model.encoder
+    inputs = run.model.source_embedding(run.test.inputs)
+    with torch.no_grad():
+        after = gru(inputs)[0]
+        before = torch.cat([torch.zeros_like(after[:, :1]), after[:, :-1]], dim=1)
+        sums = (inputs @ gru.weight_ih_l0.mT, before @ gru.weight_hh_l0.mT + gru.bias_hh_l0)
+        (r_x, _, n_x), (r_h, _, n_h) = (
+            (sums[0] + gru.bias_ih_l0).chunk(3, -1),
+            sums[1].chunk(3, -1),
+        )
+        proposal = torch.tanh(n_x + (r_x + r_h).sigmoid() * n_h)
+        kept = ((after - proposal) / (before - proposal)).median()  # h' = (1 - z) n + z h
+    assert kept_share(run, trained=True) == pytest.approx(kept.item(), abs=0.02)
+    assert kept_share(run, trained=True) != kept_share(run, trained=False)
 
 
 def test_a_stopped_comparison_is_no_comparison(runs, monkeypatch):
