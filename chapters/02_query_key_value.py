@@ -42,7 +42,21 @@ from attn_course.tasks import shift_right
 # %% [markdown]
 # ## From a word to a vector
 #
-# **A network multiplies matrices. How does a word get into one?** In three steps.
+# **A network multiplies matrices. How does a word get into one?** It has to become a vector first.
+# This sentence goes with you through the chapter:
+#
+# > The animal didn't cross the street because it was too tired.
+
+# %% [markdown] prediction="the-twice"
+# “the” stands in the sentence twice, at positions 0 and 4. Every word becomes a vector by the usual
+# first layer of a language model. Are the two vectors of “the” equal?
+#
+# - They are equal.
+# - They differ, because the positions differ.
+# - They differ, because the neighbours differ.
+
+# %% [markdown]
+# It takes three steps.
 #
 # 1. The sentence is split into **tokens**. Here these are words and punctuation marks; real models
 #    learn to split into pieces of words (chapter 09).
@@ -50,8 +64,6 @@ from attn_course.tasks import shift_right
 #    The id is a name. Id 8 is not twice id 4.
 # 3. Each id picks one row of a table $E$ of shape $(\text{vocab}, d_\text{model})$. That row is
 #    the token's **embedding**, a vector of $d_\text{model}$ numbers.
-#
-# This sentence goes with you through the chapter:
 
 # %%
 tokens = split_into_tokens(SENTENCE)
@@ -59,14 +71,6 @@ vocabulary = {token: number for number, token in enumerate(sorted(set(tokens)))}
 ids = torch.tensor([vocabulary[token] for token in tokens])  # (n,)
 print(SENTENCE)
 print("  ".join(f"{token}={vocabulary[token]}" for token in tokens))
-
-# %% [markdown] prediction="the-twice"
-# “the” stands in the sentence twice, at positions 0 and 4. After the embedding, are its two vectors
-# equal?
-#
-# - They are equal.
-# - They differ, because the positions differ.
-# - They differ, because the neighbours differ.
 
 # %%
 rng = torch.Generator().manual_seed(0)
@@ -82,7 +86,21 @@ reveal("the-twice", 0 if torch.equal(x[0], x[4]) else 1)
 # be put in separately (chapter 06).
 #
 # **Why a table, if networks multiply matrices?** Write each id as a **one-hot** vector: zeros, and
-# a single 1 at the place of the id. Its product with the table is a row of the table.
+# a single 1 at the place of the id. What is its product with the table?
+
+# %% [markdown] question="embedding-is-a-product"
+# The ids of a sentence are written as one-hot rows, (n, vocab), and multiplied with the table,
+# (vocab, d_model). What is the result?
+#
+# - [ ] The mean of the rows, (d_model,)
+#   Each token keeps a row of its own; nothing is averaged over tokens.
+# - [ ] Columns of the table, (n, vocab)
+#   The sum runs over vocab, so vocab is gone from the result. The 1 picks a row, not a column.
+# - [x] The rows of the table that indexing by the ids gives, (n, d_model)
+#   Each one-hot row has a single 1, which picks one row of the table. Indexing does the same
+#   without multiplying by zeros.
+# - [ ] The ids times the table, larger for larger ids
+#   That would treat an id as a quantity. In a one-hot row the id is only a place.
 
 # %%
 one_hot = (ids[:, None] == torch.arange(len(vocabulary))).float()  # (n, vocab)
@@ -100,20 +118,6 @@ weight = table.clone().requires_grad_()
 embed(ids[:3], weight).square().sum().backward()
 moved = weight.grad.abs().sum(dim=-1).nonzero().flatten().tolist()
 print("ids read:", ids[:3].tolist(), " rows with a gradient:", moved)
-
-# %% [markdown] question="embedding-is-a-product"
-# The ids of a sentence are written as one-hot rows, (n, vocab), and multiplied with the table,
-# (vocab, d_model). What is the result?
-#
-# - [ ] The mean of the rows, (d_model,)
-#   Each token keeps a row of its own; nothing is averaged over tokens.
-# - [ ] Columns of the table, (n, vocab)
-#   The sum runs over vocab, so vocab is gone from the result. The 1 picks a row, not a column.
-# - [x] The rows of the table that indexing by the ids gives, (n, d_model)
-#   Each one-hot row has a single 1, which picks one row of the table. Indexing does the same
-#   without multiplying by zeros.
-# - [ ] The ids times the table, larger for larger ids
-#   That would treat an id as a quantity. In a one-hot row the id is only a place.
 
 # %% [markdown]
 # {{exercise: embed}}
@@ -188,16 +192,17 @@ print("output", shown(weights @ value))
 # - The plain mean of the three values
 
 # %%
-for length in (0.0, 1.0, 4.0, 16.0):
+for length in (0.0, 1.0, 4.0, 16.0):  # query[None] puts an axis of size 1 in front: (1, d_k)
     output, weights = lookup(length * query[None], key, value)  # (1, d_v), (1, j)
     print(f"{length:2.0f} times q: weights {shown(weights[0])}   output {shown(output[0])}")
 asks_nothing = lookup(torch.zeros(1, 2), key, value)[0][0]
 reveal("query-of-zeros", 3 if torch.allclose(asks_nothing, value.mean(dim=0)) else 0)
 
 # %% [markdown]
-# **What was seen.** Of a query of zeros all scores are 0 and all weights equal. The longer the
+# **What was seen.** With a query of zeros, all scores are 0 and all weights equal. The longer the
 # query becomes, the more the best key takes, until the output is its value alone. The hard
-# dictionary is the limit of the soft one: the length of the query says how sharply it asks.
+# dictionary is the limit of the soft one: the length of the query says how sharply it asks. Making
+# the query $T$ times shorter divides all scores by $T$: it is a **temperature**, as in chapter 00.
 #
 # ## From scores to weights: the softmax
 #
@@ -248,22 +253,24 @@ for row in ([1.0, 0.0, -1.0], [1000.0, 999.0, 998.0], [-1000.0, -1001.0, -1002.0
 # **What was seen.** The three rows have the same differences, so they have the same weights. The
 # formula as written gives ∞/∞ for the second and 0/0 for the third, and both are NaN.
 #
-# **Why the shift mends it.** The softmax does not change when the same $c$ is taken from all scores
+# **Why the shift fixes it.** The softmax does not change when the same $c$ is taken from all scores
 # of a row. Choose $c$ as the largest of them. Then no exponential is above 1, one of them is
 # exactly 1, and their sum is at least 1: nothing overflows and nothing is divided by 0. Softmax
 # functions of numerical libraries do this for you. You will write it once yourself.
 
 # %% [markdown] question="softmax-shift"
-# You add 5 to every score of a row. What happens to the weights?
+# Three rows of scores: A = (1, 0), B = (1001, 1000), C = (2, 0). Which of them get the same weights
+# from a stable softmax?
 #
-# - [ ] The largest weight grows
-#   Multiplying the scores does that. Adding the same number to all leaves their differences alone.
-# - [ ] All weights grow by the factor e⁵
-#   The exponentials do, before they are divided by their sum. Weights always sum to one.
-# - [ ] They become more even
-#   Dividing the scores does that, since it makes their differences smaller.
-# - [x] Nothing
-#   Every exponential gets the factor e⁵, and so does their sum. It cancels.
+# - [ ] None: the scores all differ
+#   The softmax looks at differences within a row only.
+# - [ ] A and C: the second score is 0 in both
+#   Their differences are 1 and 2, so the ratios of the weights are e and e².
+# - [x] A and B
+#   The difference is 1 in both. The 1000 that B has more gives every exponential the same factor,
+#   and it cancels.
+# - [ ] B and C: their larger scores are above 1
+#   The size of a score says nothing by itself. Their differences are 1 and 2.
 
 # %% [markdown]
 # {{exercise: softmax}}
@@ -278,9 +285,14 @@ for row in ([1.0, 0.0, -1.0], [1000.0, 999.0, 998.0], [-1000.0, -1001.0, -1002.0
 # $$S = Q K^\top \qquad Q: (i, d_k) \quad K: (j, d_k) \quad S: (i, j) \quad
 # S_{ij} = \sum_d Q_{id} K_{jd}$$
 #
-# Rows belong to queries, columns to keys. Put vectors to the sentence to see it. They are
-# **set by hand**: the first axis says what lives, the second what is a place. Three tokens ask:
-# “cross” for a place, “it” and “tired” for something alive.
+# Rows belong to queries, columns to keys. In code $K^\top$ is `K.mT`, which exchanges the last two
+# axes and leaves all axes before them, such as a batch, alone. In a pattern of einops `...` stands
+# for such leading axes: `rearrange(x, "... n d -> ... d n")` does what `x.mT` does.
+#
+# Give the tokens of the sentence vectors to see it. They are **set by hand**: the first axis says
+# what lives, the second what is a place. Three tokens ask: “cross” for a place, “it” and “tired”
+# for something alive. `vector` makes a vector from its angle in degrees, counted from the first
+# axis, and its length.
 
 # %%
 asking = {"cross": vector(90, 4.0), "it": vector(5, 4.0), "tired": vector(0, 2.0)}
@@ -340,9 +352,9 @@ def share_on_itself(scores):
 
 bare, projected = attention_scores(x, x), attention_scores(q, k)
 for name, scores in (("q = k = x", bare), ("q = x W_q, k = x W_k", projected)):
-    symmetric = torch.allclose(scores, scores.mT, atol=1e-4)
-    share = share_on_itself(scores)
-    print(f"{name:22} look most at themselves: {share:4.0%}   symmetric: {symmetric}")
+    share, there, back = share_on_itself(scores), scores[0, 0, 1], scores[0, 1, 0]
+    print(f"{name:22} look most at themselves: {share:4.0%}   "
+          f"score of 0 with 1: {there:.1f}, of 1 with 0: {back:.1f}")
 reveal("whom-tokens-look-at", 0 if share_on_itself(bare) > 0.5 else 2)
 
 # %% [markdown]
@@ -362,17 +374,25 @@ reveal("whom-tokens-look-at", 0 if share_on_itself(bare) > 0.5 else 2)
 # be symmetric, and it decides which features of one token call for which features of another.
 # Query and key must be equally wide. The value may have any width.
 #
-# Tokens are **row vectors** throughout this course, so weights stand on the right and are drawn
-# (in, out). `nn.Linear` stores the same weight the other way round, (out, in), and multiplies by
-# its transpose:
+# **And why is the value not the key?** Take the dictionary of legs. “animal” and “table” must be
+# told apart when they are looked up, so their keys differ. What they give is the same, 4.
 
 # %%
-layer = torch.nn.Linear(16, 4, bias=False)
-print("nn.Linear(16, 4).weight:", tuple(layer.weight.shape), " our W_q:", tuple(W_q.shape))
-print("layer(x) equals x @ weight.T:", torch.allclose(layer(x), x @ layer.weight.T, atol=1e-6))
+entry_keys = 4 * torch.eye(3)  # animal, table, spider: three keys at right angles
+entry_values = torch.tensor([[4.0], [4.0], [8.0]])  # legs, (j, d_v) with d_v = 1
+asked = 2 * torch.eye(3)[1:]  # for the table, then for the spider
+print("value is legs:   ", [shown(row) for row in lookup(asked, entry_keys, entry_values)[0]])
+print("value is the key:", [shown(row) for row in lookup(asked, entry_keys, entry_keys)[0]])
+
+# %% [markdown]
+# With the key as value you learn *which* entry was found, which you have asked for yourself. With a
+# value of its own an entry can give anything, of any width.
+#
+# Tokens are **row vectors** throughout this course, so weights stand on the right and are stored as
+# (in, out). Do you remember from chapter 00 how `nn.Linear` stores them?
 
 # %% [markdown] question="linear-stores"
-# You copy W_q, drawn (in, out) = (16, 16), into the `.weight` of `nn.Linear(16, 16)` without
+# You copy W_q, stored as (in, out) = (16, 16), into the `.weight` of `nn.Linear(16, 16)` without
 # transposing. What happens?
 #
 # - [ ] An error: the shapes do not fit
@@ -385,15 +405,34 @@ print("layer(x) equals x @ weight.T:", torch.allclose(layer(x), x @ layer.weight
 # - [ ] The layer transposes the weight when it is assigned
 #   It is stored as it is given, (out, in) by its own convention.
 
+# %%
+layer = torch.nn.Linear(16, 4, bias=False)
+apart = (layer(x) - x @ layer.weight.T).abs().max()
+print("nn.Linear(16, 4).weight:", tuple(layer.weight.shape), " our W_q:", tuple(W_q.shape))
+print(f"layer(x) and x @ weight.T differ by at most {apart:.4f}")
+
 # %% [markdown]
 # {{exercise: project_qkv}}
 
 # %% [markdown]
 # ## The whole look-up, on the sentence
 #
-# Now the three steps together, on the sentence. The keys are set by hand again, and you set the
-# query of “it”. Real weights are learnt, from much text, and have hundreds of features with no
-# names; you meet them in chapter 12. Here you play the training.
+# Everything so far, in one line: ids to embeddings, embeddings to queries, keys and values, and the
+# look-up.
+
+# %%
+rng = torch.Generator().manual_seed(0)
+E = torch.randn(len(vocabulary), 8, generator=rng)  # (vocab, d_model)
+W_q, W_k, W_v = (torch.randn(8, d, generator=rng) / 8**0.5 for d in (4, 4, 3))
+output, weights = lookup(*project_qkv(embed(ids, E), W_q, W_k, W_v))
+print("output", tuple(output.shape), "weights", tuple(weights.shape))
+print("“it” gives most weight to", tokens[weights[7].argmax()], f"{weights[7].max():.2f}",
+      "and gets", shown(output[7]))
+
+# %% [markdown]
+# The weights are random, so what “it” attends to here means nothing. Real weights are learnt from
+# much text; you meet them in chapter 12. Here you play the training: the keys are set by hand
+# again, and you set the query of “it”.
 #
 # 1. Turn the query until “it” takes most from “animal”.
 # 2. Make it longer, then shorter. What happens at length 0?
@@ -417,7 +456,7 @@ queries = []
 for ending in ("tired", "wide"):
     ids = torch.tensor([words.index(token) for token in ending_with(ending)])
     queries.append((embed(ids, table) @ W_q)[7])  # position 7 is “it”
-print("the query of “it” is the same in both sentences:", torch.equal(*queries))
+    print(f"the query of “it” in the sentence that ends in “{ending}”:", shown(queries[-1]))
 
 # %% [markdown]
 # **Why.** The query is made of the token's own embedding, which knows nothing of the other words.
@@ -442,10 +481,12 @@ V = torch.randn(12, 3, generator=rng)  # (j, d_v)
 it = vector(5, 4.0)[None]  # (1, d_k), the query of “it” again
 output, weights = lookup(it, K, V)
 shuffled_output, shuffled_weights = lookup(it, K[order], V[order])
-same_output = torch.allclose(output, shuffled_output, atol=1e-5)
-same_weights = torch.allclose(weights[:, order], shuffled_weights, atol=1e-5)
-print("same output:", same_output, "  same weights, shuffled:", same_weights)
-reveal("shuffled-entries", 1 if same_output else 2)
+print("output ", shown(output[0]), "after the shuffle", shown(shuffled_output[0]))
+print("weights", shown(weights[0, :4]), "after the shuffle", shown(shuffled_weights[0, :4]))
+print("the weights before, in the new order:", shown(weights[0, order[:4]]))
+stay = [torch.allclose(*pair, atol=1e-5)
+        for pair in ((output, shuffled_output), (weights, shuffled_weights))]
+reveal("shuffled-entries", {(True, True): 0, (True, False): 1}.get(tuple(stay), 2))
 
 # %% [markdown]
 # A look-up sees a set of entries. “animal … street” and “street … animal” are the same to it.
@@ -475,7 +516,9 @@ reveal("shuffled-entries", 1 if same_output else 2)
 # W_q: (d_q, d_\text{hidden}) \quad W_k: (d_k, d_\text{hidden}) \quad w: (d_\text{hidden},)$$
 #
 # Query and key are projected to one width and added, hence **additive attention**. The tanh bends
-# the sum, and $w$ makes a number of it. Softmax and weighted sum stay as they were.
+# the sum, and $w$ makes a number of it. Softmax and weighted sum stay as they were. Scores by a dot
+# product, with or without a matrix between the two, are called **multiplicative attention** (Luong
+# and others).
 #
 # Query $i$ has to meet key $j$ for every pair, so there is a hidden vector for each pair.
 # Broadcasting makes them: $(i, 1, d_\text{hidden})$ plus $(1, j, d_\text{hidden})$ is $(i, j,
@@ -507,9 +550,9 @@ reveal("without-the-tanh", 1 if alike else 0)
 # %% [markdown]
 # **Why.** Without the tanh the score is a sum of two numbers, $w \cdot q_i W_q$ and
 # $w \cdot k_j W_k$. The first is the same for every key $j$, and the softmax does not see what all
-# scores of a row have in common. The query cancels: everybody is given the same answer. Query and
-# key must meet inside something bent. (In a dot product they meet by multiplication, and need no
-# bend.)
+# scores of a row have in common. The query cancels, and all queries get the same answer. Some
+# nonlinear function must act on query and key together. (In a dot product they are multiplied,
+# which needs no tanh.)
 #
 # **What does it cost?** The additive score keeps a hidden vector for every pair. Count the numbers
 # for one sequence with $i = j = n$:
@@ -570,19 +613,17 @@ line_plot(
     alt="Both scores come close to 1. The dot product is ahead at the first measurement.",
 )
 
-# %%
+# %% tags=["nbval-ignore-output"]
 measured = {name: torch.tensor(of_score) for name, of_score in accuracies.items()}  # (3, 5)
-final = torch.cat([accuracy[:, -1] for accuracy in measured.values()])
-lead = (measured["dot score"] - measured["additive score"]).mean(dim=0)  # by time of measurement
-print(f"{(final > 0.9).sum()} of {len(final)} runs copy more than 90 % of the symbols in the end")
-print("the dot product leads by more than 5 % after 50 steps:", bool(lead[0] > 0.05))
-print("one of them leads by more than 5 % in the end:", bool(lead[-1].abs() > 0.05))
-lead = lead[0].item()
+for name, shares in measured.items():
+    for when, column in (("after 50 steps", 0), ("after 250", -1)):
+        print(f"{name:14}, {when:14}:", [f"{share:.2f}" for share in shares[:, column]])
+lead = (measured["dot score"] - measured["additive score"])[:, 0].mean().item()
 reveal("which-score-copies-sooner", 1 if lead > 0.05 else (0 if lead < -0.05 else 2))
 
 # %% [markdown]
 # **What was seen.** Both scores learn to copy. On this task, at this width and learning rate, the
-# dot product is ahead at the first measurement, and the lead does not last. That is one task; on
+# dot product is ahead after 50 steps, and the lead does not last. That is one task; on
 # translation, Britz and others measured a small lead of the additive score. What holds on every
 # task is the cost that you counted above.
 #
@@ -618,10 +659,11 @@ heat_map(
 with torch.no_grad():
     _, alignment = model(test.inputs, shift_right(test.targets))  # (b, i, j)
     found, weights = additive_attention(query, states, states, model.W_q, model.W_k, model.w)
-by_hand = torch.allclose(softmax(scores), alignment[0], atol=1e-5)
-print("the softmax of these scores is the model's alignment:", by_hand)
-print("so are the function's weights:", torch.allclose(weights, alignment, atol=1e-5))
-print("what is found is the weighted sum:", torch.allclose(found, weights @ states, atol=1e-5))
+pairs = {"softmax of these scores, model's alignment": (softmax(scores), alignment[0]),
+         "the function's weights, model's alignment": (weights, alignment),
+         "the function's output, weights times states": (found, weights @ states)}
+for name, (one, other) in pairs.items():
+    print(f"{name:44} largest difference {(one - other).abs().max():.4f}")
 
 # %% tags=["nbval-ignore-output"]
 dot_model, _, _ = runs["dot"][0]
@@ -644,17 +686,19 @@ head_maps(
 names = [[str(symbol) for symbol in row] for row in test.inputs[1:3].tolist()]
 AttentionViewer([weights[1:2]], names[0], compare=([weights[2:3]], names[1]))
 
-# %%
-own_place = torch.arange(test.inputs.shape[1])
+# %% tags=["nbval-ignore-output"]
+repeated = (test.inputs[:, :, None] == test.inputs[:, None]).sum(dim=-1) > 1  # (b, n)
 for name, of_score in (("additive", weights), ("dot", dot_weights)):
-    share = (of_score.argmax(dim=-1) == own_place).float().mean().item()
-    print(f"{name:8}: at least 90 % of the rows look most at their own place:", share > 0.9)
+    own = (of_score.argmax(dim=-1) == torch.arange(test.inputs.shape[1])).float()  # (b, n)
+    print(f"{name:8}: look most at their own place: {own.mean():.3f} of all rows, "
+          f"{own[repeated].mean():.3f} of those whose symbol stands there more than once")
 
 # %% [markdown]
 # **What was seen.** To write symbol $i$ the decoder looks at the state that had just read symbol
-# $i$. Some symbols stand in the sequence more than once: see which of them a row picks. Nobody
-# told the model so. The alignment was learnt from the copying alone.
-# The box of chapter 01 is a soft look-up, and you have written every line of it.
+# $i$. A row whose symbol stands in the sequence more than once looks at its own place too, and not
+# at the other places of the same symbol: this look-up goes by place. Nobody told the model so. The
+# alignment was learnt from the copying alone. The box of chapter 01 is a soft look-up, and you have
+# seen every line of it.
 #
 # What a map of weights tells about *why* a model answers as it does is a harder question, for
 # chapter 08.
@@ -662,8 +706,8 @@ for name, of_score in (("additive", weights), ("dot", dot_weights)):
 # %% [markdown]
 # ## Common mistakes
 #
-# - **Softmax over the wrong axis.** With as many queries as keys nothing raises an error. Test with
-#   different sizes, and with all values equal to one: then every output must be one.
+# - **Softmax over the wrong axis.** A softmax never changes a shape, so nothing raises an error,
+#   whatever the sizes. Test with all values equal to one: then every output must be one.
 # - **A transposed weight.** Square weights fit either way. Test with $d_k \ne d_\text{model}$.
 # - **Key and value exchanged.** With equal widths no error tells you so. The key is matched, the
 #   value is given.
@@ -765,8 +809,8 @@ from einops import einsum, rearrange
 # For `ids = [2, 0]` and `table = [[1., 2.], [3., 4.], [5., 6.]]` the result is
 # `[[5., 6.], [1., 2.]]`.
 #
-# You need not look for ids outside the table. (The course's own version does, because a negative id
-# would quietly take a row from the table's end.)
+# You need not look for ids outside the table. (The course's version does, and its docstring says
+# so, because a negative id would quietly take a row from the table's end.)
 
 # %% exercise="embed" source="attn_course.attention"
 
@@ -799,7 +843,7 @@ from einops import einsum, rearrange
 # Write `project_qkv(x, W_q, W_k, W_v)`: query, key and value of every token.
 #
 # - `x`: (…, n, d_model), each row a token.
-# - `W_q`, `W_k`: (d_model, d_k). `W_v`: (d_model, d_v). Drawn (in, out), on the right of `x`.
+# - `W_q`, `W_k`: (d_model, d_k). `W_v`: (d_model, d_v). Stored as (in, out), on the right of `x`.
 #   No bias.
 # - Returns three tensors, `(query, key, value)` in this order, of shapes (…, n, d_k), (…, n, d_k)
 #   and (…, n, d_v).
@@ -827,7 +871,7 @@ from einops import einsum, rearrange
 # and others, $s_{ij} = w \cdot \tanh(q_i W_q + k_j W_k)$.
 #
 # - `query`: (…, i, d_q). `key`: (…, j, d_k). `value`: (…, j, d_v). The leading axes are the same.
-# - `W_q`: (d_q, d_hidden). `W_k`: (d_k, d_hidden). `w`: (d_hidden,). Drawn (in, out).
+# - `W_q`: (d_q, d_hidden). `W_k`: (d_k, d_hidden). `w`: (d_hidden,). Stored as (in, out).
 #   No bias, no scale.
 # - The weights are the softmax of the scores over the keys. Scores may be in the thousands.
 # - Returns two tensors, `(output, weights)`: (…, i, d_v) and (…, i, j).
