@@ -10,14 +10,10 @@ from attn_course.authoring.solutions import package_solution
 from attn_course.authoring.source import Cell, ChapterSource
 from attn_course.checks.exercise import Exercise
 
-_OTHER_TASKS = (
-    "{chapter}: the package's exercises of this chapter are {wanted}, "
-    "the chapter's tasks are {found}"
-)
-_OTHER_ANSWERS = (
-    "{chapter}: the package's exercises of this chapter are {wanted}, "
-    "the chapter's answers are {found}"
-)
+_NO_TASK = "{chapter}: no task for what {room} lists: {names}"
+_NO_ANSWER = "{chapter}: no answer for what {room} lists: {names}"
+_NOT_LISTED = "{chapter}: cells for what {room} does not list: {names}"
+_OTHER_ORDER = "{chapter}: {room} lists {wanted} in this order, the chapter has {found}"
 
 
 @dataclass(frozen=True)
@@ -39,10 +35,8 @@ def chapter_answers(chapter: ChapterSource, entries: list[Exercise]) -> dict[str
     """
     tasks, cells = chapter.named("task"), chapter.named("answer")
     wanted = [entry.name for entry in entries]
-    if list(tasks) != wanted:
-        raise BuildError(_OTHER_TASKS, chapter=chapter.stem, wanted=wanted, found=list(tasks))
-    if list(cells) != wanted:
-        raise BuildError(_OTHER_ANSWERS, chapter=chapter.stem, wanted=wanted, found=list(cells))
+    _hold_to_list(chapter, wanted, list(tasks), _NO_TASK)
+    _hold_to_list(chapter, wanted, list(cells), _NO_ANSWER)
     lesson = "\n\n".join(cell.text for cell in chapter.cells if cell.kind == "markdown")
     unlinked = set(wanted) - set(exercises_linked(lesson))
     if unlinked:
@@ -52,6 +46,20 @@ def chapter_answers(chapter: ChapterSource, entries: list[Exercise]) -> dict[str
             names=sorted(unlinked),
         )
     return {entry.name: _answer(entry, tasks[entry.name], cells[entry.name]) for entry in entries}
+
+
+def _hold_to_list(chapter: ChapterSource, wanted: list[str], found: list[str], none: str) -> None:
+    """Raise BuildError, with `none` for what lacks, unless the cells are those that are listed."""
+    where = {
+        "chapter": chapter.stem,
+        "room": f"attn_course/checks/catalogue/ch{chapter.number}/__init__.py",
+    }
+    for words, first, second in ((none, wanted, found), (_NOT_LISTED, found, wanted)):
+        names = [name for name in first if name not in second]
+        if names:
+            raise BuildError(words, **where, names=", ".join(names))
+    if found != wanted:
+        raise BuildError(_OTHER_ORDER, **where, wanted=", ".join(wanted), found=", ".join(found))
 
 
 def _answer(entry: Exercise, task: Cell, cell: Cell) -> Answer:

@@ -13,6 +13,7 @@ from attn_course.authoring.errors import BuildError
 from attn_course.authoring.proof import prove
 
 NAME = "scaled_dot_product_attention"
+TASK = f'# %% [markdown] exercise="{NAME}"\n# Write equation 1.\n\n'
 ADDRESS = "https://github.com/someone/attn-course"
 
 
@@ -248,15 +249,26 @@ def test_an_answer_with_nothing_taken_out_is_refused(tmp_path: Path) -> None:
         built(tmp_path, text.replace("  # BLANK: from scores to weights", ""))
 
 
-def test_the_chapter_has_the_packages_exercises_in_their_order(tmp_path: Path) -> None:
-    with pytest.raises(BuildError, match=r"are \['attention_entropy', 'scaled.*tasks are \['sca"):
-        built(tmp_path, names=("attention_entropy", NAME))
+@pytest.mark.parametrize(
+    ("listed", "told"),
+    [
+        (("attention_entropy", NAME), r"no task for what .*ch03/.* lists: attention_entropy$"),
+        ((), rf"cells for what .*ch03/.* does not list: {NAME}$"),
+        ((NAME, "attention_entropy"), rf"lists {NAME}, attention.*has attention_entropy, {NAME}$"),
+    ],
+)
+def test_the_chapter_has_the_packages_exercises_in_their_order(
+    tmp_path: Path, listed: tuple[str, ...], told: str
+) -> None:
+    other = '# %% [markdown] exercise="attention_entropy"\n# Measure it.\n\n'
+    text = CHAPTER.replace(TASK, other + TASK) if listed[:1] == (NAME,) else CHAPTER
+    with pytest.raises(BuildError, match=told):
+        built(tmp_path, text, names=listed)
 
 
 def test_a_task_stands_before_its_answer(tmp_path: Path) -> None:
-    task = f'# %% [markdown] exercise="{NAME}"\n# Write equation 1.\n\n'
     with pytest.raises(BuildError, match="the answer stands before its task"):
-        built(tmp_path, CHAPTER.replace(task, "") + "\n" + task)
+        built(tmp_path, CHAPTER.replace(TASK, "") + "\n" + TASK)
 
 
 def test_the_packages_own_source_is_a_solution(tmp_path: Path) -> None:

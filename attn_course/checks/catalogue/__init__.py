@@ -6,11 +6,12 @@ has an `EXERCISE`: its probes and its known mistakes.
 
 from functools import cache
 from importlib import import_module
+from pkgutil import iter_modules
 
 from attn_course.checks.catalogue.listed import Listed
 from attn_course.checks.exercise import Exercise
 
-ROOMS = ("ch00", "ch01", "ch02", "ch03", "ch04", "ch05", "ch06", "ch07", "ch08", "ch09")
+ROOMS = tuple(sorted(m.name for m in iter_modules(__path__) if m.ispkg and m.name[:2] == "ch"))
 
 
 @cache
