@@ -272,7 +272,9 @@ def test_readme_lists_every_chapter_and_says_which_are_not_there_yet():
     for chapter in CHAPTERS:
         (row,) = [line for line in readme.splitlines() if line.startswith(f"| {chapter.number} |")]
         assert chapter.title in row
-        assert ("not yet" in row) is not chapter.notebook(ROOT).exists()
+        assert ("not yet" in row) is not chapter.notebook(ROOT).exists(), (
+            f"README.md says otherwise: {row}"
+        )
 
 
 def test_chapter_titles_are_said_alike_in_the_sources():

@@ -95,7 +95,7 @@ def test_axe_finds_nothing(widget, opened, width, dark):
         view.settle()
     found = Axe().run(view.page, options={"rules": {"region": {"enabled": False}}})
     said = [
-        (one["id"], [node["html"][:120] for node in one["nodes"]])
+        (one["id"], one["help"], [node["html"][:120] for node in one["nodes"]])
         for one in found.response["violations"]
         # the page around the view is the test's own
         if one["id"] not in ("landmark-one-main", "page-has-heading-one")
