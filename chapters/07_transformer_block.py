@@ -346,8 +346,24 @@ reveal("silenced-blocks", {(True, True): 0, (False, True): 1, (True, False): 2}.
 # from block to block, and the model needs one more norm at its end. In post-norm every block ends with a
 # norm, so what comes out is always of size 1, and everything that passes, passes all norms.
 #
-# This is the whole block, as the package has it but for its cache: a residual step, and a `forward` that
-# takes two of them.
+# This is the whole block. The line on the left of each is the stream:
+#
+# ```text
+# post-norm                        pre-norm
+#
+# x (b, n, d_model)                x (b, n, d_model)
+# ├────────► attention             ├─► norm ─► attention
+# │              │                 │               │
+# + ◄────────────┘                 + ◄─────────────┘
+# norm                             │
+# ├────────► feed-forward          ├─► norm ─► feed-forward
+# │              │                 │               │
+# + ◄────────────┘                 + ◄─────────────┘
+# norm                             │
+# ▼ (b, n, d_model)                ▼ (b, n, d_model)
+# ```
+#
+# And so the package writes it, but for its cache: a residual step, and a `forward` that takes two of them.
 #
 # ```python
 # class Residual(nn.Module):
