@@ -37,12 +37,19 @@ def attention_map(
 
 @torch.no_grad()
 def knife(
-    model: Seq2Seq, source: Int[Tensor, "b j"], target: Int[Tensor, "b i"]
+    model: Seq2Seq,
+    source: Int[Tensor, "b j"],
+    target: Int[Tensor, "b i"],
+    *,
+    in_encoder: bool = True,
 ) -> Float[Tensor, "b i j"]:
     """Hide each source character in turn: how much log-probability each target character loses.
 
     A hidden character is masked like padding, in the encoder and in cross-attention. In nats;
     below 0 where hiding helps.
+
+    in_encoder: False hides it in cross-attention alone: the other vectors of the memory have
+        read it.
     """
     before = log_probs(model, source, target)
     target_in = shift_right(target)
@@ -50,7 +57,8 @@ def knife(
     for j in range(source.shape[1]):
         visible = source != START
         visible[:, j] = False
-        logits = model(source, target_in, visible)
+        memory = model.encode(source, visible if in_encoder else source != START)
+        logits = model.decode(target_in, memory, visible)
         after = logits.log_softmax(dim=-1).gather(-1, target[..., None])[..., 0]
         losses.append(before - after)
     return torch.stack(losses, dim=-1)

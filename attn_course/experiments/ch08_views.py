@@ -21,6 +21,7 @@ class DateReading:
         written: the ISO date that the model writes.
         characters: what it has read: the language, then each character.
         map, knife: (i, j), for each character of `written` and each that was read.
+        late_knife: the knife that hides a character in cross-attention alone.
         heads: (layer, h, i, j), the weights of which the map is the mean.
     """
 
@@ -35,6 +36,7 @@ class DateReading:
         self.heads = cross_weights(model, self.source, target)[:, 0]
         self.map = self.heads.mean(dim=(0, 1))
         self.knife = knife(model, self.source, target)[0]
+        self.late_knife = knife(model, self.source, target, in_encoder=False)[0]
 
     def written_without(self, j: int) -> str:
         """Return what the model writes if character j is hidden."""

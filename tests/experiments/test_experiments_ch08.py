@@ -191,6 +191,20 @@ def test_the_knife_hides_one_character(model):
     assert at_padding.abs().max() < 1e-5
 
 
+# kills: a character that the encoder does not read either, or that the decoder reads all the same
+def test_the_late_knife_hides_from_the_decoder_alone(model):
+    source, target = ch08.trimmed(TASK.test_set(2))
+    cut = ch08_maps.knife(model, source, target, in_encoder=False)
+    visible = source != START
+    memory = model.encode(source, visible)
+    visible[:, 3] = False
+    logits = model.decode(shift_right(target), memory, visible)
+    after = logits.log_softmax(-1).gather(-1, target[..., None])[..., 0]
+    before = ch08_search.log_probs(model, source, target)
+    torch.testing.assert_close(cut[..., 3], before - after)
+    assert not torch.allclose(cut, ch08_maps.knife(model, source, target), atol=1e-5)
+
+
 # kills: padding that is ranked, ranks instead of tops, an order that is reversed
 def test_agreement_is_spearmans():
     visible = torch.tensor([[True, True, True, True, False]])
