@@ -173,7 +173,7 @@ WORDS: dict[str, dict[str, str]] = {
         "source_random": "The weights are drawn at random, as before any training.",
         "source_own": "The weights are your own, of width {d_model}: the same numbers, cut "
         "into as many heads as the slider says.",
-        "strip": "one token’s d_model features, cut into heads",
+        "strip": "one token’s projected features, cut into heads",
         "strip_label": "{d_model} {d_model:feature|features} cut into {num_heads} "
         "{num_heads:head|heads} of {d_k}.",
         "strip_left": "{d_model} features cut into {num_heads} heads of {d_k}: {left_over} "
