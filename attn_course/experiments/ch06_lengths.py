@@ -39,6 +39,7 @@ class LengthSettings:
         factors: a model is tested on sequences of so many times n.
         window: only the last so many positions are judged: at twice the length and more, all of
             them lie where training never was.
+        test_every: a model is tested after every so many steps, and at the end.
     """
 
     n: int = 32
@@ -49,7 +50,8 @@ class LengthSettings:
     num_layers: int = 2
     d_ff: int = 64
     batch_size: int = 32
-    steps: int = 200
+    steps: int = 800
+    test_every: int = 200
     lr: float = 1e-2
     test_size: int = 60
 
@@ -99,55 +101,59 @@ def trained(
     seed: int,
     settings: LengthSettings | None = None,
     encode: Encode | None = None,
-) -> DecoderLM:
-    """Train one model on sequences of length `settings.n`; the seed decides start and data."""
+) -> tuple[DecoderLM, Float[Tensor, "test factor"]]:
+    """Train one model on sequences of length `settings.n`, and test it on the way.
+
+    The seed decides the start and the data.
+
+    Returns:
+        The model, and its accuracy after every `settings.test_every` steps at each length.
+    """
     settings = settings or LengthSettings()
     task = TASKS[task_name](settings.n, seed)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = length_model(position, task.vocab_size, settings, encode)
-    batches = task.batches(settings.batch_size)
-    fit(model, answer_loss, batches, steps=settings.steps, lr=settings.lr, warmup=20, label="")
-    return model.eval()
-
-
-def accuracies(
-    model: nn.Module, task_name: str, *, seed: int, settings: LengthSettings
-) -> list[float]:
-    """Return the accuracy at the end of sequences of each length that the settings name."""
-    tests = (
-        TASKS[task_name](settings.n * factor, seed).test_set(settings.test_size)
-        for factor in settings.factors
+    history = fit(
+        model,
+        answer_loss,
+        task.batches(settings.batch_size),
+        steps=settings.steps,
+        lr=settings.lr,
+        warmup=20,
+        evaluate=accuracy_by_length(task_name, seed, settings),
+        eval_every=settings.test_every,
+        label="",
     )
-    return [accuracy_at_the_end(model, test, settings.window) for test in tests]
+    return model.eval(), torch.tensor(list(history.metrics.values())).T
 
 
-def length_runs(
-    task_name: str,
-    position: Position,
-    *,
-    seeds: Iterable[int] = range(3),
-    settings: LengthSettings | None = None,
-    encode: Encode | None = None,
-) -> Float[Tensor, "run factor"]:
-    """Train a model for each seed and test it at each length."""
-    settings = settings or LengthSettings()
-    rows = []
-    for seed in seeds:
-        model = trained(task_name, position, seed=seed, settings=settings, encode=encode)
-        rows.append(accuracies(model, task_name, seed=seed, settings=settings))
-    return torch.tensor(rows)
+def accuracy_by_length(
+    task_name: str, seed: int, settings: LengthSettings
+) -> Callable[[nn.Module], dict[str, float]]:
+    """Return a test of a model: its accuracy at the end of sequences of each length."""
+    tests = {
+        f"{factor}×": TASKS[task_name](settings.n * factor, seed).test_set(settings.test_size)
+        for factor in settings.factors
+    }
+
+    def tested(model: nn.Module) -> dict[str, float]:
+        return {
+            name: accuracy_at_the_end(model, test, settings.window) for name, test in tests.items()
+        }
+
+    return tested
 
 
 def length_table(
     task_name: str,
     *,
     positions: Iterable[Position] = POSITIONS,
-    seeds: Iterable[int] = range(3),
+    seeds: Iterable[int] = (0,),
     settings: LengthSettings | None = None,
     encode: Encode | None = None,
-) -> dict[Position, Float[Tensor, "run factor"]]:
-    """Return accuracies (seeds, lengths) for each kind of position, with one bar for all runs.
+) -> dict[Position, Float[Tensor, "run test factor"]]:
+    """Return the accuracies of `trained` for each kind of position, with one bar for all runs.
 
     encode: takes the place of the sinusoids.
     """
@@ -156,11 +162,10 @@ def length_table(
     table = {}
     with training_bar(task_name, len(positions) * len(seeds) * settings.steps, None) as bar:
         for position in positions:
-            rows = []
+            runs = []
             for seed in seeds:
-                rows.append(
-                    length_runs(task_name, position, seeds=[seed], settings=settings, encode=encode)
-                )
+                _, tests = trained(task_name, position, seed=seed, settings=settings, encode=encode)
+                runs.append(tests)
                 bar.update(settings.steps)
-            table[position] = torch.cat(rows)
+            table[position] = torch.stack(runs)
     return table

@@ -1,5 +1,7 @@
 """Chapter 06's bags, its order from a mask, its spreads, faulty encodings and length table."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -22,11 +24,10 @@ from attn_course.experiments.ch06_lengths import (
     TASKS,
     THREE_BACK,
     LengthSettings,
-    accuracies,
     accuracy_at_the_end,
+    accuracy_by_length,
     answer_loss,
     length_model,
-    length_runs,
     length_table,
     trained,
 )
@@ -37,7 +38,7 @@ from attn_course.tasks.base import IGNORE, Batch
 
 TINY = LengthSettings(
     n=8, factors=(1, 2), window=4, d_model=8, num_heads=2, num_layers=1, d_ff=8, batch_size=4,
-    steps=2, test_size=5,
+    steps=2, test_every=1, test_size=5,
 )  # fmt: skip
 
 
@@ -129,8 +130,15 @@ def test_tests_are_as_long_as_they_say():
         batch = task(16, 0).test_set(3)
         assert batch.inputs.shape == (3, 16), name
         assert batch.targets[batch.targets != IGNORE].max() <= 8
-    runs = length_runs(THREE_BACK, "none", seeds=(0, 1), settings=TINY)
-    assert runs.shape == (2, 2)
+    asked = []
+
+    def guess(ids):
+        asked.append(tuple(ids.shape))
+        return torch.zeros(*ids.shape, 9)
+
+    found = accuracy_by_length(THREE_BACK, 0, TINY)(guess)  # type: ignore[arg-type]
+    assert asked == [(5, 8), (5, 16)]
+    assert list(found) == ["1×", "2×"]
 
 
 # kills: positions before the window, answers that nobody asked for
@@ -165,22 +173,33 @@ def test_a_given_encoding_takes_the_place_of_the_sinusoids():
 # kills: a start or data drawn from the global generator, one seed for all runs
 def test_a_run_depends_on_its_seed_alone():
     before = torch.get_rng_state()
-    first = trained(LATEST, "rope", seed=1, settings=TINY)
+    first, tests = trained(LATEST, "rope", seed=1, settings=TINY)
     assert torch.equal(torch.get_rng_state(), before)
     torch.manual_seed(6)
-    again, other = (trained(LATEST, "rope", seed=seed, settings=TINY) for seed in (1, 2))
+    again, other = (trained(LATEST, "rope", seed=seed, settings=TINY)[0] for seed in (1, 2))
     for one, two in zip(first.parameters(), again.parameters(), strict=True):
         assert torch.equal(one, two)
     assert not torch.equal(first.head.weight, other.head.weight)
     assert not first.training
-    assert len(accuracies(first, LATEST, seed=1, settings=TINY)) == 2
+    assert tests.shape == (2, 2)
+    at_the_end = accuracy_by_length(LATEST, 1, TINY)(first)
+    assert tests[-1].tolist() == pytest.approx(list(at_the_end.values()))
+
+
+# kills: tests at the end alone, and tests that are made of the trained model each time
+def test_a_run_is_tested_on_its_way():
+    _, tests = trained(LATEST, "alibi", seed=0, settings=replace(TINY, steps=60, test_every=30))
+    _, early = trained(LATEST, "alibi", seed=0, settings=replace(TINY, steps=30, test_every=30))
+    assert tests.shape == (2, 2)
+    assert early.shape == (1, 2)
+    assert not torch.equal(tests[0], tests[1])
 
 
 def test_the_table_has_a_row_for_each_kind_and_each_seed():
     table = length_table(THREE_BACK, seeds=(0, 1), settings=TINY)
     assert tuple(table) == POSITIONS
     assert POSITIONS[0] == "none"
-    assert {runs.shape for runs in table.values()} == {(2, 2)}
+    assert {runs.shape for runs in table.values()} == {(2, 2, 2)}
 
 
 # kills: an encoding that the table does not hand on, runs in another order than their seeds
@@ -197,17 +216,18 @@ def test_the_table_hands_on_an_encoding():
 
     found = of_table(recorded)
     assert asked == [(TINY.n * max(TINY.factors), TINY.d_model)] * 2
-    expected = length_runs(
-        THREE_BACK, "sinusoidal", seeds=(0, 1), settings=TINY, encode=doubled_exponent
-    )
-    torch.testing.assert_close(found, expected)
+    expected = [
+        trained(THREE_BACK, "sinusoidal", seed=seed, settings=TINY, encode=doubled_exponent)[1]
+        for seed in (0, 1)
+    ]
+    torch.testing.assert_close(found, torch.stack(expected))
 
 
 # kills: encodings that do not reach the model, a task that needs no position
 def test_an_exact_distance_needs_positions():
     short = LengthSettings(factors=(1,), steps=150)
-    (bag,), (told,) = (
-        length_runs(THREE_BACK, position, seeds=(0,), settings=short)
+    bag, told = (
+        trained(THREE_BACK, position, seed=0, settings=short)[1]
         for position in ("none", "sinusoidal")
     )
     assert bag.item() < 0.5
