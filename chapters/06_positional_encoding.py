@@ -380,7 +380,7 @@ head_maps(
 # - [ ] It is false, since the matrix of a shift depends on the position
 #   It depends on the shift alone; that part is true.
 # - [ ] It is true as soon as d_model is large, for errors then average out
-#   With random projections the spread was as large at 256 features as at 16.
+#   With random projections the spread was nearly as large at 256 features as at 16.
 # - [x] It holds for the encodings; after W_q and W_k nothing ensures it
 #   You have just measured both. The model may learn it, and has no need to.
 
@@ -695,7 +695,7 @@ line_plot(
 #
 # *The order turns with training, and not at every length.* At four times the length the relative bias leads
 # after 200 and after 400 steps, and ALiBi after 600 and 800. At eight times the length they begin level and
-# ALiBi is ahead from 400 steps on. At once and twice the length the relative bias stays ahead throughout.
+# ALiBi is ahead from 400 steps on. At the trained length and at twice that, the relative bias stays ahead throughout.
 # The other kinds that learn the task, sinusoidal, learned and RoPE, are near guessing from twice the length
 # on, and more steps do not change that.
 #
