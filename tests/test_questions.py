@@ -137,6 +137,15 @@ def test_an_answer_that_no_longer_fits_is_asked_for_anew(name, answer, confidenc
     assert Predict(name).committed
 
 
+# kills: a tolerance that is not told, or told of a choice
+def test_a_number_is_asked_for_with_how_near_counts_as_right():
+    assert Predict("p-number").asked.prompt == (
+        "How large?\n\nA number within 0.1 of the measured one is right."
+    )
+    assert "within 0.1" in Predict("p-number").prompt
+    assert Predict("p-choice").asked.prompt == "Which?"
+
+
 def test_a_prediction_outside_its_range_is_refused():
     view = Predict("p-number")
     for name, value, told in (

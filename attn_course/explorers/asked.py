@@ -14,10 +14,11 @@ from attn_course.explorers.base import STATE, Explorer
 from attn_course.explorers.data import Whole
 from attn_course.learner.questions import Question, example, get
 from attn_course.plots.fonts import family_for
-from attn_course.sentences import spoken
+from attn_course.sentences import joined, say, spoken
 
 NONE = -1
 """The index of no option."""
+NEAR = "A number within {tolerance} of the measured one is right."
 _PARTS = ("question", "prompt", "options", "low", "high", "unit", "confidences", "early")
 _markdown = MarkdownIt("commonmark", {"html": False})
 
@@ -109,4 +110,12 @@ def question_of(question: str | Question | None, kind: str) -> Question:
         replace(option, text=spoken(option.text), why=spoken(option.why))
         for option in asked.options
     )
-    return replace(asked, prompt=spoken(asked.prompt), options=options, unit=spoken(asked.unit))
+    return replace(asked, prompt=_prompt(asked), options=options, unit=spoken(asked.unit))
+
+
+def _prompt(asked: Question) -> str:
+    """What is asked, and for a number how near counts as right."""
+    if asked.kind != "prediction-number":
+        return spoken(asked.prompt)
+    near = say(NEAR, tolerance=f"{asked.tolerance:g}")
+    return spoken(joined([asked.prompt, near], between="\n\n"))
