@@ -133,6 +133,15 @@ p = torch.tensor([1 / 2, 1 / 4, 1.0, 1 / 2])
 loss = -p.log().mean()
 print(f"loss {loss:.2f} nats = {loss / log(2):.2f} bits, perplexity {loss.exp():.1f}")
 
+# %% [markdown] prediction="predictions-per-window"
+# A window, 64 characters cut from the text, goes through a decoder once. How many predictions can the loss
+# be taken of?
+#
+# - 1
+# - 32
+# - 64
+# - 64 · 63 / 2
+
 # %% [markdown]
 # A text is long. It is cut into windows of $n$ tokens, and the targets are the same text, one token later:
 
@@ -146,14 +155,6 @@ for inputs, targets in zip(*next_token_targets(ids, 4), strict=True):
 # At the last position of a window the first token of the next one is asked for. This is the shift of
 # chapter 08. There a start token was put in front of the decoder's input; here the text simply goes on,
 # and nothing needs to be made up.
-
-# %% [markdown] prediction="predictions-per-window"
-# One window of 64 characters goes through a decoder once. How many predictions can the loss be taken of?
-#
-# - 1
-# - 32
-# - 64
-# - 64 · 63 / 2
 
 # %%
 torch.manual_seed(0)
