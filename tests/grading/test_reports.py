@@ -97,10 +97,14 @@ def test_grades_csv_has_a_row_for_every_verdict():
 
 
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", "  =", "＝", "|", "%"])
-def test_no_cell_is_taken_for_a_formula(start):
+def test_no_cell_is_taken_for_a_formula(start, tmp_path):
     nasty = f"{start}cmd|' /C calc'!A0"
-    table = grades(verdict(nasty, status="wrong", mistake=nasty, cause=nasty))
-    for text in (csvs.grades_csv(table), csvs.summary_csv(table), csvs.canvas_csv(table)):
+    sender = Sender(nasty, "moodle", "7")
+    row = verdict(nasty, status="wrong", mistake=nasty, cause=nasty)
+    write_reports(grades(row, senders={nasty: sender}), tmp_path)
+    written = {path.name: path.read_bytes().decode() for path in tmp_path.glob("*.csv")}
+    assert written.keys() >= {"grades.csv", "summary.csv", "canvas.csv", "moodle_03.csv"}
+    for text in written.values():
         for cells in list(csv.reader(io.StringIO(text)))[1:]:
             for cell in cells:
                 assert not cell.lstrip(" ").startswith(

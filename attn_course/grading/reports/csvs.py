@@ -39,15 +39,15 @@ def grades_csv(grades: Grades) -> str:
             v.student,
             v.chapter,
             v.exercise,
-            _number(v.points),
-            _number(v.max_points),
+            number(v.points),
+            number(v.max_points),
             v.status,
             v.mistake or "",
             v.message,
         )
         for v in grades.verdicts
     )
-    return _table(GRADES, rows)
+    return table(GRADES, rows)
 
 
 def summary_csv(grades: Grades) -> str:
@@ -61,8 +61,8 @@ def summary_csv(grades: Grades) -> str:
     rows = []
     for student in grades.students:
         points = [grades.points(student, chapter) for chapter in chapters]
-        rows.append([student, *map(_number, points), _number(sum(points)), _number(most)])
-    return _table(header, rows)
+        rows.append([student, *map(number, points), number(sum(points)), number(most)])
+    return table(header, rows)
 
 
 def canvas_csv(grades: Grades) -> str:
@@ -72,15 +72,15 @@ def canvas_csv(grades: Grades) -> str:
     """
     header = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
     header += [chapter_title(chapter) for chapter in grades.chapters]
-    worth = [_number(grades.max_points(chapter)) for chapter in grades.chapters]
+    worth = [number(grades.max_points(chapter)) for chapter in grades.chapters]
     rows: list[Sequence[str]] = [["    Points Possible", "", "", "", "", *worth]]
     for student in grades.students:
         known = grades.data["students"][student]
         from_canvas = known["platform"] == "canvas"
         identity = [known["platform_id"], "", ""] if from_canvas else ["", "", student]
-        points = [_number(grades.points(student, chapter)) for chapter in grades.chapters]
+        points = [number(grades.points(student, chapter)) for chapter in grades.chapters]
         rows.append([student, *identity, "", *points])
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def moodle_csv(grades: Grades, chapter: str) -> str:
@@ -101,16 +101,16 @@ def moodle_csv(grades: Grades, chapter: str) -> str:
                     COMMENT,
                     exercise=v.exercise,
                     status=constant(v.status),
-                    points=_number(v.points),
-                    most=_number(v.max_points),
+                    points=number(v.points),
+                    most=number(v.max_points),
                 )
                 for v in grades.by_submission.get((student, chapter), ())
             ]
-            points = _number(grades.points(student, chapter))
-            worth = _number(grades.max_points(chapter))
+            points = number(grades.points(student, chapter))
+            worth = number(grades.max_points(chapter))
             identifier = f"Participant {known['platform_id']}"
             rows.append((identifier, name, points, worth, "-", spoken(joined(comments, "; "))))
-    return _table(header, rows)
+    return table(header, rows)
 
 
 def chapter_title(chapter: str) -> str:
@@ -121,7 +121,8 @@ def chapter_title(chapter: str) -> str:
         return chapter or spoken("no chapter")
 
 
-def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as CSV, in which no cell below the header can be taken for a formula."""
     text = io.StringIO()
     # everything quoted: a semicolon separates in some countries' spreadsheets
     writer = csv.writer(text, quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -135,5 +136,6 @@ def _harmless(cell: str) -> str:
     return f"'{text}" if text.lstrip(" ").startswith(_FORMULA) else text
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Points as they stand in a table, without zeros at the end."""
     return f"{value:.4f}".rstrip("0").rstrip(".")
