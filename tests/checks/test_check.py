@@ -2,6 +2,7 @@
 
 import math
 import random
+import subprocess
 import sys
 import threading
 import time
@@ -371,3 +372,13 @@ def test_a_wrong_dtype_is_not_told_as_wrong_numbers():
     message = examine(lambda a, b: (a @ b.T).half(), get("dot_products")).message
     assert message.startswith("With a = ")
     assert "coarser" in message
+
+
+# kills: an import of some seconds within a probe's time limit, which cuts it off in the middle
+def test_what_the_first_optimizer_imports_is_there_before_the_clock_runs():
+    code = (
+        "import sys; from attn_course.checks import get; get('training_step');"
+        "print('torch._dynamo' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "True"

@@ -22,6 +22,10 @@ from attn_course.sentences import say
 STEPS = 3
 """How often a probe calls the answer: what is left over from one call shows in the next but one."""
 
+# The first optimizer imports half of torch. Within a probe's time limit that could be cut off in
+# the middle, and would then fail for as long as the kernel lives.
+SGD([nn.Parameter(torch.zeros(1))], lr=1.0)
+
 Layers = tuple[tuple[Tensor, Tensor], ...]
 
 OPTIMIZERS: dict[str, Callable[[list[nn.Parameter]], Optimizer]] = {
