@@ -52,7 +52,7 @@ def project_qkv(
 ) -> tuple[Float[Tensor, "*b n d_k"], Float[Tensor, "*b n d_k"], Float[Tensor, "*b n d_v"]]:
     """Return what each token asks (query), what it is found by (key), what it gives (value).
 
-    Row vectors: q = x W_q, with weights drawn (in, out).
+    Row vectors: q = x W_q, with weights stored as (in, out).
     """
     return x @ W_q, x @ W_k, x @ W_v
 

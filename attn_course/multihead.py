@@ -231,7 +231,7 @@ def fuse_value_output(
 
     Between the two stands nothing but a weighted mean, so they act as one matrix:
     Concat(A_1 X W_1^V, …) W^O = Σ_m A_m X (W_m^V W_m^O), of rank at most d (Elhage et al.
-    2021). Weights are drawn (in, out): `nn.Linear` stores them transposed.
+    2021). Weights are stored as (in, out): `nn.Linear` stores them transposed.
 
     Raises ValueError if the inner widths differ or cannot be cut evenly.
     """

@@ -1,7 +1,7 @@
 """Recurrent networks: the step by hand, and baselines on PyTorch's fused layers.
 
-The functions hold the mathematics in plain tensors (row vectors, weights drawn
-(in, out)). The models run on `nn.RNN`, `nn.GRU` and `nn.LSTM`, so that what
+The functions hold the mathematics in plain tensors (row vectors, weights stored
+as (in, out)). The models run on `nn.RNN`, `nn.GRU` and `nn.LSTM`, so that what
 they lose against attention they do not lose through slow code of ours.
 """
 
