@@ -402,7 +402,7 @@ learning_curves(
 # %% [markdown]
 # ## Writing: greedily, and with a beam
 #
-# **The model gives a distribution over the next character. Which one to write?** *Greedy decoding* takes
+# **The model gives a distribution over the next character. Which one to write?** **Greedy decoding** takes
 # the most likely one, reads it back, and goes on. It never looks ahead. That can miss the most likely
 # text as a whole:
 

@@ -445,8 +445,8 @@ for step, model in [*sorted(decoder.moments.items()), (decoder.history.steps, de
 # One thing is done for you: the model reads the last 64 characters only, as in training. Rotary positions
 # would let it read more, but it has never been trained on more (the length table of chapter 06).
 #
-# **One distribution, many ways to draw.** *Greedy*: always the most likely token. *Temperature* $T$: divide
-# the logits by $T$ before the softmax. *Top-k*: only the $k$ most likely. *Top-p*, the **nucleus** (Holtzman
+# **One distribution, many ways to draw.** **Greedy**: always the most likely token. **Temperature** $T$: divide
+# the logits by $T$ before the softmax. **Top-k**: only the $k$ most likely. **Top-p**, the **nucleus** (Holtzman
 # et al. 2020): as many of the most likely as it takes to reach a probability of $p$. In that order.
 #
 # **On paper.** Logits 2, 1, 0. At $T = 1$ the probabilities are as $e^2 : e : 1$, that is 0.67, 0.24 and
