@@ -191,7 +191,7 @@ def test_an_error_of_the_grader_is_not_the_student_s(monkeypatch):
     monkeypatch.setattr(execution, "_run", fail)
     done = attempt(notebook("01", RIGHT), SETTINGS, execute)
     assert done.verdicts is None
-    assert "GraderError: INTERNALERROR> NameError: a check is broken" in done.failure
+    assert "GraderError: INTERNALERROR> NameError: a check is broken" in spoken(done.failure)
 
 
 def test_no_sandbox_can_be_asked_for_by_name():
