@@ -75,14 +75,5 @@ def _sum_of_squares(tensors: Iterable[Tensor]) -> Tensor:
     return torch.stack([tensor.square().sum() for tensor in tensors]).sum()
 
 
-def detached_inputs(answer: Answer) -> Answer:
-    """The version of `answer` that cuts the gradient, as `.item()`, `.data` and numpy do."""
-
-    def cut(*args: Any) -> Any:
-        return answer(*(a.detach() if _is_floating(a) else a for a in args))
-
-    return cut
-
-
 def _is_floating(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point()
