@@ -823,8 +823,8 @@ for how in ("add", "fill"):
 
 # %% [markdown] part="exercises"
 # Five exercises: you measure how widely attention is spread (3.1), write the function of this
-# chapter (3.2) and watch it respond to a slider, measure the gradient of the softmax (3.3), and fix
-# an attention function with six faults (3.4). The last one (3.5) is optional.
+# chapter (3.2) and watch it respond to a slider, measure the gradient of the softmax (3.3), write it
+# as a formula (3.4, optional), and fix an attention function with six faults (3.5).
 #
 # In all of them “(\*b, …)” stands for any number of leading axes, none included: batch, heads.
 # Count axes from the right and they take care of themselves. No answer may change its inputs.
@@ -925,6 +925,21 @@ own_attention_view(lambda *inputs: scaled_dot_product_attention(*inputs))
 
 # %% exercise="softmax_gradient" source="attn_course.attention"
 
+# %% [markdown] exercise="softmax_jacobian"
+# `softmax_jacobian(weights)` holds all derivatives at once:
+#
+# $$J_{ij} = \frac{\partial p_i}{\partial s_j} = p_i\,(\delta_{ij} - p_j)$$
+#
+# - `weights`: float tensor (\*b, n). These are the weights $p = \mathrm{softmax}(s)$ already, not
+#   the scores.
+# - Returns a tensor (\*b, n, n): for each row of weights its own matrix.
+#
+# ```python
+# softmax_jacobian(torch.tensor([0.75, 0.25]))  # [[0.1875, -0.1875], [-0.1875, 0.1875]]
+# ```
+
+# %% exercise="softmax_jacobian" source="attn_course.attention"
+
 # %% [markdown] exercise="repaired_attention"
 # The function below is meant to do what exercise 3.2 asked for: the same arguments, the same
 # results, the same treatment of masks and of queries that may attend to nothing. It runs, and on a
@@ -955,19 +970,3 @@ def repaired_attention(query, key, value, mask=None):
     # weights = exponentials / exponentials.sum(dim=1, keepdim=True)
     # return weights @ value, weights
     ### END SOLUTION
-
-
-# %% [markdown] exercise="softmax_jacobian"
-# `softmax_jacobian(weights)` holds all derivatives at once:
-#
-# $$J_{ij} = \frac{\partial p_i}{\partial s_j} = p_i\,(\delta_{ij} - p_j)$$
-#
-# - `weights`: float tensor (\*b, n). These are the weights $p = \mathrm{softmax}(s)$ already, not
-#   the scores.
-# - Returns a tensor (\*b, n, n): for each row of weights its own matrix.
-#
-# ```python
-# softmax_jacobian(torch.tensor([0.75, 0.25]))  # [[0.1875, -0.1875], [-0.1875, 0.1875]]
-# ```
-
-# %% exercise="softmax_jacobian" source="attn_course.attention"

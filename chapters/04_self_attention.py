@@ -685,10 +685,10 @@ reveal("is-causal", [torch.allclose(switch, output, atol=1e-5) for output in out
 #   Information”, 2022 (arXiv 2203.16634): what a causal mask gives away about order.
 
 # %% [markdown] part="exercises"
-# Six exercises. You build the causal mask (4.1), self-attention as a module (4.2), masks for padding
-# (4.3) and their combination (4.4). In the last two you write *tests*: does a layer know the order of its
-# tokens (4.5), does it let the future leak into the past (4.6)? Each is judged on some thirty layers,
-# right and wrong ones, that show nothing but what comes out of them.
+# Six exercises. You write self-attention as a module (4.1), the causal mask (4.3), the mask for padding
+# (4.5) and a function that combines masks (4.6). In the other two you write *tests*: does a layer know the
+# order of its tokens (4.2), does it let the future leak into the past (4.4)? Each test is judged on some
+# thirty layers, right and wrong ones, of which it sees nothing but their outputs.
 #
 # Every mask is a boolean tensor in which **True means “may attend”**. No answer may change its inputs.
 
@@ -697,6 +697,64 @@ from functools import reduce
 
 import torch
 from einops import rearrange
+
+# %% [markdown] exercise="SelfAttention"
+# `SelfAttention(d_model, d_k)` is one head of self-attention, an `nn.Module`:
+#
+# $$\mathrm{softmax}\!\left(\frac{(X W_q)(X W_k)^\top}{\sqrt{d_k}}\right) X W_v$$
+#
+# - It has three parts, `self.W_q`, `self.W_k` and `self.W_v`, each `nn.Linear(d_model, d_k, bias=False)`.
+#   There is no $W_o$ yet. The check copies its own weights into them, by these names, so the order in
+#   which you make them does not matter.
+# - `forward(x, mask=None)`: `x` is a float tensor (\*b, n, d_model), with any number of leading axes.
+#   `mask` is None or boolean, (n, n) or with as many axes as the scores (\*b, n, n), each of full size
+#   or 1.
+# - Returns the pair `(output, weights)`: (\*b, n, d_k) and (\*b, n, n).
+# - A query that may attend to nothing gets zeros, as output and as weights. All three weights must
+#   be reached by the gradient.
+#
+# The attention itself you have written in chapter 03; the import gives you the course's, and your own
+# serves as well.
+#
+# ```python
+# layer = SelfAttention(3, 2)
+# output, weights = layer(torch.randn(5, 4, 3))  # (5, 4, 2) and (5, 4, 4)
+# ```
+
+# %% exercise="SelfAttention" source="attn_course.self_attention"
+
+# %% [markdown] exercise="is_permutation_equivariant"
+# `is_permutation_equivariant(layer, x)` says whether a layer treats its tokens without regard to their
+# order: $f(PX) = P f(X)$ for every permutation $P$ of the positions.
+#
+# - `layer`: to be called as `layer(x)`. It maps (b, n, d) to (b, n, d), for any b and n, and drops
+#   nothing at random. You cannot look inside.
+# - `x`: float64 tensor (b, n, d), random tokens that all differ.
+# - Returns a bool.
+#
+# Rounding differs when sums are taken in another order; in float64 it stays near $10^{-15}$. What a layer
+# truly does shows in the third decimal. A layer may treat only one of its positions differently, or only
+# one sequence of the batch, or one feature. And a single permutation may be a lucky one: it may leave
+# alone the very position that matters.
+#
+# ```python
+# x = torch.randn(2, 5, 3, dtype=torch.float64)
+# is_permutation_equivariant(torch.tanh, x)                   # True: each number by itself
+# is_permutation_equivariant(lambda x: x.cumsum(dim=1), x)    # False: depends on who came before
+# ```
+
+# %% exercise="is_permutation_equivariant"
+def is_permutation_equivariant(layer, x):
+    """Return whether shuffling the positions of x (b, n, d) shuffles layer(x) alike."""
+    ### BEGIN SOLUTION
+    output = layer(x)
+    for _ in range(10):  # a single one may leave alone the very position that matters
+        order = torch.randperm(x.shape[1])
+        if not torch.allclose(layer(x[:, order]), output[:, order]):
+            return False
+    return True
+    ### END SOLUTION
+
 
 # %% [markdown] exercise="causal_mask"
 # `causal_mask(n_query, n_key=None)` lets each position attend to itself and to what came before it.
@@ -725,30 +783,38 @@ def causal_mask(n_query, n_key=None):
     ### END SOLUTION
 
 
-# %% [markdown] exercise="SelfAttention"
-# `SelfAttention(d_model, d_k)` is one head of self-attention, an `nn.Module`:
+# %% [markdown] exercise="leaks_future"
+# `leaks_future(layer, x)` says whether an output at some position depends on a token at a *later* one.
 #
-# $$\mathrm{softmax}\!\left(\frac{(X W_q)(X W_k)^\top}{\sqrt{d_k}}\right) X W_v$$
+# - `layer`: to be called as `layer(x)`. It maps (b, n, d) to (b, n, d), for any b and n, is
+#   differentiable, and drops nothing at random. You cannot look inside.
+# - `x`: float64 tensor (b, n, d), random tokens that all differ.
+# - Returns a bool: True if it leaks.
 #
-# - It has three parts, `self.W_q`, `self.W_k` and `self.W_v`, each `nn.Linear(d_model, d_k, bias=False)`.
-#   There is no $W_o$ yet. The check copies its own weights into them, by these names, so the order in
-#   which you make them does not matter.
-# - `forward(x, mask=None)`: `x` is a float tensor (\*b, n, d_model), with any number of leading axes.
-#   `mask` is None or boolean, (n, n) or with as many axes as the scores (\*b, n, n), each of full size
-#   or 1.
-# - Returns the pair `(output, weights)`: (\*b, n, d_k) and (\*b, n, n).
-# - A query that may attend to nothing gets zeros, as output and as weights. All three weights must
-#   be reached by the gradient.
-#
-# The attention itself you have written in chapter 03; the import gives you the course's, and your own
-# serves as well.
+# That an output depends on its own token, or on the past, is no leak. Rounding stays near $10^{-15}$; a
+# leak shows in the third decimal. It may come from one token ahead or from further away, and show at one
+# position only, in one sequence, in one feature. Some layers normalise their tokens before, or what
+# comes out: think of what that hides.
 #
 # ```python
-# layer = SelfAttention(3, 2)
-# output, weights = layer(torch.randn(5, 4, 3))  # (5, 4, 2) and (5, 4, 4)
+# x = torch.randn(2, 5, 3, dtype=torch.float64)
+# leaks_future(lambda x: x.cumsum(dim=1), x)                   # False
+# leaks_future(lambda x: x - x.mean(dim=1, keepdim=True), x)   # True: the mean knows the future
 # ```
 
-# %% exercise="SelfAttention" source="attn_course.self_attention"
+# %% exercise="leaks_future"
+def leaks_future(layer, x):
+    """Return whether layer(x) at some position depends on x (b, n, d) at a later one."""
+    ### BEGIN SOLUTION
+    output = layer(x)
+    other = torch.randn_like(x)
+    for cut in range(1, x.shape[1]):
+        changed = torch.cat([x[:, :cut], other[:, cut:]], dim=1)  # the future alone is replaced
+        if not torch.allclose(layer(changed)[:, :cut], output[:, :cut]):
+            return True
+    return False
+    ### END SOLUTION
+
 
 # %% [markdown] exercise="padding_mask"
 # `padding_mask(lengths, n_key)` tells tokens from padding, in a batch in which the tokens come first.
@@ -801,70 +867,4 @@ def combine_masks(*masks, padding=None):
     if padding is not None:
         lifted.append(rearrange(padding, "b j -> b 1 1 j"))
     return reduce(torch.logical_and, lifted) if lifted else None
-    ### END SOLUTION
-
-
-# %% [markdown] exercise="is_permutation_equivariant"
-# `is_permutation_equivariant(layer, x)` says whether a layer treats its tokens without regard to their
-# order: $f(PX) = P f(X)$ for every permutation $P$ of the positions.
-#
-# - `layer`: to be called as `layer(x)`. It maps (b, n, d) to (b, n, d), for any b and n, and drops
-#   nothing at random. You cannot look inside.
-# - `x`: float64 tensor (b, n, d), random tokens that all differ.
-# - Returns a bool.
-#
-# Rounding differs when sums are taken in another order; in float64 it stays near $10^{-15}$. What a layer
-# truly does shows in the third decimal. A layer may treat only one of its positions differently, or only
-# one sequence of the batch, or one feature. And a single permutation may be a lucky one: it may leave
-# alone the very position that matters.
-#
-# ```python
-# x = torch.randn(2, 5, 3, dtype=torch.float64)
-# is_permutation_equivariant(torch.tanh, x)                   # True: each number by itself
-# is_permutation_equivariant(lambda x: x.cumsum(dim=1), x)    # False: depends on who came before
-# ```
-
-# %% exercise="is_permutation_equivariant"
-def is_permutation_equivariant(layer, x):
-    """Return whether shuffling the positions of x (b, n, d) shuffles layer(x) alike."""
-    ### BEGIN SOLUTION
-    output = layer(x)
-    for _ in range(10):  # a single one may leave alone the very position that matters
-        order = torch.randperm(x.shape[1])
-        if not torch.allclose(layer(x[:, order]), output[:, order]):
-            return False
-    return True
-    ### END SOLUTION
-
-
-# %% [markdown] exercise="leaks_future"
-# `leaks_future(layer, x)` says whether an output at some position depends on a token at a *later* one.
-#
-# - `layer`: to be called as `layer(x)`. It maps (b, n, d) to (b, n, d), for any b and n, is
-#   differentiable, and drops nothing at random. You cannot look inside.
-# - `x`: float64 tensor (b, n, d), random tokens that all differ.
-# - Returns a bool: True if it leaks.
-#
-# That an output depends on its own token, or on the past, is no leak. Rounding stays near $10^{-15}$; a
-# leak shows in the third decimal. It may come from one token ahead or from further away, and show at one
-# position only, in one sequence, in one feature. Some layers normalise their tokens before, or what
-# comes out: think of what that hides.
-#
-# ```python
-# x = torch.randn(2, 5, 3, dtype=torch.float64)
-# leaks_future(lambda x: x.cumsum(dim=1), x)                   # False
-# leaks_future(lambda x: x - x.mean(dim=1, keepdim=True), x)   # True: the mean knows the future
-# ```
-
-# %% exercise="leaks_future"
-def leaks_future(layer, x):
-    """Return whether layer(x) at some position depends on x (b, n, d) at a later one."""
-    ### BEGIN SOLUTION
-    output = layer(x)
-    other = torch.randn_like(x)
-    for cut in range(1, x.shape[1]):
-        changed = torch.cat([x[:, :cut], other[:, cut:]], dim=1)  # the future alone is replaced
-        if not torch.allclose(layer(changed)[:, :cut], output[:, :cut]):
-            return True
-    return False
     ### END SOLUTION

@@ -783,7 +783,7 @@ for name, x, mask in cases:
 
 # %% [markdown] part="exercises"
 # Six exercises. You cut heads (5.1) and join them (5.2), write the module of this chapter from a blank
-# page (5.3), compare it with PyTorch's, account for its memory (5.4), fuse values with outputs (5.5), and
+# page (5.3), compare it with PyTorch's, fuse values with outputs (5.4), account for its memory (5.5), and
 # silence heads (5.6).
 #
 # All inputs are batch first. Heads lie one after the other in the features, $(h\,d)$. Masks are boolean,
@@ -912,6 +912,36 @@ compared_with_torch(lambda *sizes: MultiHeadAttention(*sizes))
 # %% part="exercises"
 own_heads_explorer(lambda *sizes: MultiHeadAttention(*sizes))
 
+# %% [markdown] exercise="fuse_value_output"
+# `fuse_value_output(W_v, W_o, num_heads)` multiplies out, for each head, its part of $W^V$ and its part of
+# $W^O$, so that
+# $\mathrm{Concat}(A_1 X W_1^V, \dots)\, W^O = \sum_m A_m X M_m$.
+#
+# - `W_v`: float tensor (d_in, h·d). `W_o`: float tensor (h·d, d_out). Both are stored as (in, out), as in
+#   the formula. (`nn.Linear` stores them as (out, in); the caller transposes them.)
+# - Heads lie in $(h\,d)$ order.
+# - Returns one tensor (h, d_in, d_out): $M_m = W_m^V W_m^O$ for each head.
+# - Inner sizes that differ, or that `num_heads` does not divide: raise a `ValueError` with the numbers.
+#
+# ```python
+# W_v, W_o = torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]])
+# fuse_value_output(W_v, W_o, 1)  # [[[11.]]]
+# fuse_value_output(W_v, W_o, 2)  # [[[3.]], [[8.]]]
+# ```
+
+# %% exercise="fuse_value_output"
+def fuse_value_output(W_v, W_o, num_heads):
+    """Return W_v (d_in, h d) and W_o (h d, d_out) multiplied head by head: (h, d_in, d_out)."""
+    ### BEGIN SOLUTION
+    if W_v.shape[1] != W_o.shape[0] or W_o.shape[0] % num_heads != 0:
+        sizes = f"{tuple(W_v.shape)} and {tuple(W_o.shape)}"
+        raise ValueError(f"W_v and W_o, {sizes}, do not fit together for num_heads={num_heads}")
+    values = rearrange(W_v, "d_in (h d) -> h d_in d", h=num_heads)
+    outputs = rearrange(W_o, "(h d) d_out -> h d d_out", h=num_heads)
+    return einsum(values, outputs, "h d_in d, h d d_out -> h d_in d_out")
+    ### END SOLUTION
+
+
 # %% [markdown] exercise="attention_memory"
 # `attention_memory(d_model, num_heads, n_query, n_key=None)` accounts for the memory of multi-head
 # attention in one training step: one sequence, float32, weights built.
@@ -953,36 +983,6 @@ def attention_memory(d_model, num_heads, n_query, n_key=None):
 
 # %% part="exercises"
 own_memory_view(lambda *sizes: attention_memory(*sizes))
-
-# %% [markdown] exercise="fuse_value_output"
-# `fuse_value_output(W_v, W_o, num_heads)` multiplies out, for each head, its part of $W^V$ and its part of
-# $W^O$, so that
-# $\mathrm{Concat}(A_1 X W_1^V, \dots)\, W^O = \sum_m A_m X M_m$.
-#
-# - `W_v`: float tensor (d_in, h·d). `W_o`: float tensor (h·d, d_out). Both are stored as (in, out), as in
-#   the formula. (`nn.Linear` stores them as (out, in); the caller transposes them.)
-# - Heads lie in $(h\,d)$ order.
-# - Returns one tensor (h, d_in, d_out): $M_m = W_m^V W_m^O$ for each head.
-# - Inner sizes that differ, or that `num_heads` does not divide: raise a `ValueError` with the numbers.
-#
-# ```python
-# W_v, W_o = torch.tensor([[1., 2.]]), torch.tensor([[3.], [4.]])
-# fuse_value_output(W_v, W_o, 1)  # [[[11.]]]
-# fuse_value_output(W_v, W_o, 2)  # [[[3.]], [[8.]]]
-# ```
-
-# %% exercise="fuse_value_output"
-def fuse_value_output(W_v, W_o, num_heads):
-    """Return W_v (d_in, h d) and W_o (h d, d_out) multiplied head by head: (h, d_in, d_out)."""
-    ### BEGIN SOLUTION
-    if W_v.shape[1] != W_o.shape[0] or W_o.shape[0] % num_heads != 0:
-        sizes = f"{tuple(W_v.shape)} and {tuple(W_o.shape)}"
-        raise ValueError(f"W_v and W_o, {sizes}, do not fit together for num_heads={num_heads}")
-    values = rearrange(W_v, "d_in (h d) -> h d_in d", h=num_heads)
-    outputs = rearrange(W_o, "(h d) d_out -> h d d_out", h=num_heads)
-    return einsum(values, outputs, "h d_in d, h d d_out -> h d_in d_out")
-    ### END SOLUTION
-
 
 # %% [markdown] exercise="ablate_heads"
 # `ablate_heads(attention, heads)` silences heads: it returns a layer in which they add nothing to the

@@ -844,8 +844,8 @@ except RuntimeError:
 
 # %% [markdown] part="exercises"
 # Five exercises. You write the sinusoidal encoding from its formula (6.1), fix the function that adds it
-# (6.2), turn queries and keys (6.3), make ALiBi’s bias (6.4), and in the last one the matrix that moves an
-# encoding on (6.5).
+# (6.2), build the matrix that shifts an encoding by k positions (6.3), rotate queries and keys (6.4), and
+# compute ALiBi’s bias (6.5).
 #
 # Positions are counted from 0. No answer may change its inputs.
 
@@ -909,6 +909,26 @@ def add_positions(x, table, offset=0):
     ### END SOLUTION
 
 
+# %% [markdown] exercise="relative_shift"
+# `relative_shift(shift, d_model)` is the matrix $M$ that moves every sinusoidal encoding on by `shift`
+# positions: with the encoding as a row vector to its left,
+#
+# $$PE_{pos}\,M = PE_{pos + \text{shift}} \qquad \text{for every } pos.$$
+#
+# - `shift`: a whole number. A negative one leads back; 0 changes nothing.
+# - `d_model`: a whole number, the width of the encoding of exercise 6.1: sine and cosine of a pair are
+#   neighbours, the base is 10000.
+# - Returns a float tensor (d_model, d_model). Each pair has a block (2, 2) on the diagonal, a rotation; all
+#   else is 0.
+# - An odd d_model: raise a `ValueError` that names it. A sine without its cosine cannot be moved on.
+#
+# ```python
+# sinusoidal_encoding(9, 4)[3] @ relative_shift(5, 4)  # sinusoidal_encoding(9, 4)[8]
+# relative_shift(0, 2)                                 # [[1, 0], [0, 1]]
+# ```
+
+# %% exercise="relative_shift" source="attn_course.positions"
+
 # %% [markdown] exercise="apply_rope"
 # `apply_rope(x, positions, base=10000.0)` turns each pair of features by an angle that grows with its
 # position:
@@ -963,24 +983,3 @@ def alibi_bias(num_heads, n_query, n_key):
     distance = (query_position[:, None] - key_position).abs()
     return -einsum(slopes, distance.to(slopes.dtype), "h, i j -> h i j")
     ### END SOLUTION
-
-
-# %% [markdown] exercise="relative_shift"
-# `relative_shift(shift, d_model)` is the matrix $M$ that moves every sinusoidal encoding on by `shift`
-# positions: with the encoding as a row vector to its left,
-#
-# $$PE_{pos}\,M = PE_{pos + \text{shift}} \qquad \text{for every } pos.$$
-#
-# - `shift`: a whole number. A negative one leads back; 0 changes nothing.
-# - `d_model`: a whole number, the width of the encoding of exercise 6.1: sine and cosine of a pair are
-#   neighbours, the base is 10000.
-# - Returns a float tensor (d_model, d_model). Each pair has a block (2, 2) on the diagonal, a rotation; all
-#   else is 0.
-# - An odd d_model: raise a `ValueError` that names it. A sine without its cosine cannot be moved on.
-#
-# ```python
-# sinusoidal_encoding(9, 4)[3] @ relative_shift(5, 4)  # sinusoidal_encoding(9, 4)[8]
-# relative_shift(0, 2)                                 # [[1, 0], [0, 1]]
-# ```
-
-# %% exercise="relative_shift" source="attn_course.positions"

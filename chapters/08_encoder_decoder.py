@@ -757,8 +757,8 @@ for layer, of_layer in enumerate(cross_weights(transformer.model, some.inputs, s
 #   “Attention is not not Explanation”, 2019 (arXiv 1908.04626): the dispute about maps.
 
 # %% [markdown] part="exercises"
-# Six exercises. You write cross-attention as a function (8.1), move the targets (8.2), leave padding out of
-# the loss (8.3), build the decoder's block (8.4), write greedily (8.5), and put everything together
+# Six exercises. You write cross-attention as a function (8.1), shift the targets (8.2), build the decoder's
+# block (8.3), leave padding out of the loss (8.4), decode greedily (8.5), and put everything together
 # (8.6).
 #
 # Every mask is boolean, and **True means “may attend”**, or “a token, no padding”. Sequences come batch
@@ -813,24 +813,6 @@ from attn_course.positions import sinusoidal_encoding
 
 # %% exercise="shift_right" source="attn_course.tasks.base"
 
-# %% [markdown] exercise="masked_cross_entropy"
-# `masked_cross_entropy(logits, targets, padding)` is the loss of a batch with padding.
-#
-# - `logits`: float tensor (b, n, vocab), unnormalised. `targets`: integer tensor (b, n), each a class from
-#   0 to vocab − 1; at padding any of them may stand.
-# - `padding`: boolean (b, n), True where the target is a token. It may be padded anywhere, and 0 is a
-#   token like others. At least one place is True.
-# - Returns one number, as a tensor of shape (): the mean of −log p(target) over all tokens of the batch,
-#   each counted alike, in nats. The targets are already what each position is to predict: nothing is
-#   shifted here.
-#
-# ```python
-# logits = torch.tensor([[[0.0, 0.0], [0.0, 9.0]]])
-# masked_cross_entropy(logits, torch.tensor([[0, 0]]), torch.tensor([[True, False]]))  # log 2 = 0.693
-# ```
-
-# %% exercise="masked_cross_entropy" source="attn_course.losses"
-
 # %% [markdown] exercise="DecoderBlock"
 # `DecoderBlock(d_model, num_heads, d_ff)` is the decoder's block in the paper's order, post-norm, an
 # `nn.Module` without dropout.
@@ -875,6 +857,24 @@ class DecoderBlock(nn.Module):
         return self.norm_3(x + self.feed_forward(x))
         ### END SOLUTION
 
+
+# %% [markdown] exercise="masked_cross_entropy"
+# `masked_cross_entropy(logits, targets, padding)` is the loss of a batch with padding.
+#
+# - `logits`: float tensor (b, n, vocab), unnormalised. `targets`: integer tensor (b, n), each a class from
+#   0 to vocab − 1; at padding any of them may stand.
+# - `padding`: boolean (b, n), True where the target is a token. It may be padded anywhere, and 0 is a
+#   token like others. At least one place is True.
+# - Returns one number, as a tensor of shape (): the mean of −log p(target) over all tokens of the batch,
+#   each counted alike, in nats. The targets are already what each position is to predict: nothing is
+#   shifted here.
+#
+# ```python
+# logits = torch.tensor([[[0.0, 0.0], [0.0, 9.0]]])
+# masked_cross_entropy(logits, torch.tensor([[0, 0]]), torch.tensor([[True, False]]))  # log 2 = 0.693
+# ```
+
+# %% exercise="masked_cross_entropy" source="attn_course.losses"
 
 # %% [markdown] exercise="greedy_decode"
 # `greedy_decode(model, source, start_token, max_len, padding=None)` writes the most likely token after

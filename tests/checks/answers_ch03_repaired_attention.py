@@ -1,4 +1,4 @@
-"""Answers to exercise 3.4: the faulty version with its faults mended in different orders."""
+"""Answers to exercise 3.5: the faulty version with its faults mended in different orders."""
 
 import math
 from functools import partial

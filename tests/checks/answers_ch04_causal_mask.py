@@ -1,4 +1,4 @@
-"""Answers to exercise 4.1 that the check has to judge right: correct variants and wrong ones."""
+"""Answers to exercise 4.3 that the check has to judge right: correct variants and wrong ones."""
 
 import numpy as np
 import torch

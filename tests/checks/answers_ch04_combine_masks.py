@@ -1,4 +1,4 @@
-"""Answers to exercise 4.4 that the check has to judge right: correct variants and wrong ones."""
+"""Answers to exercise 4.6 that the check has to judge right: correct variants and wrong ones."""
 
 import torch
 

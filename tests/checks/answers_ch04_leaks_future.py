@@ -1,4 +1,4 @@
-"""Answers to exercise 4.6 that the check has to judge right: good tests of layers and bad."""
+"""Answers to exercise 4.4 that the check has to judge right: good tests of layers and bad."""
 
 import torch
 

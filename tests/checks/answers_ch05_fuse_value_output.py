@@ -1,4 +1,4 @@
-"""Answers to exercise 5.5 that the check has to judge right: correct variants and wrong ones."""
+"""Answers to exercise 5.4 that the check has to judge right: correct variants and wrong ones."""
 
 import torch
 from einops import einsum, rearrange

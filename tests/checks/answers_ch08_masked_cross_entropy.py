@@ -1,4 +1,4 @@
-"""Answers to exercise 8.3 that the check has to judge right: correct variants and wrong ones."""
+"""Answers to exercise 8.4 that the check has to judge right: correct variants and wrong ones."""
 
 import torch
 import torch.nn.functional as F

@@ -83,7 +83,7 @@ def test_the_course_s_answer_to_one_exercise_is_not_given_away_before_another_th
     mentions = "".join(answer_cell(nb, "softmax_gradient")["source"])
     mentions += "\n\nkeep = scaled_dot_product_attention\n"
     nb = set_answer(nb, "softmax_gradient", mentions)
-    repaired = "# Exercise 3.4: repaired_attention\ndef repaired_attention(*inputs):\n"
+    repaired = "# Exercise 3.5: repaired_attention\ndef repaired_attention(*inputs):\n"
     nb = set_answer(nb, "repaired_attention", repaired + "    return keep(*inputs)\n")
     made = verdicts(nb, "03")
     assert statuses(made) == {

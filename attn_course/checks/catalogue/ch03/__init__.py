@@ -6,6 +6,6 @@ EXERCISES = (
     Listed("3.1", "attention_entropy"),
     Listed("3.2", "scaled_dot_product_attention"),
     Listed("3.3", "softmax_gradient"),
-    Listed("3.4", "repaired_attention"),
-    Listed("3.5", "softmax_jacobian"),
+    Listed("3.4", "softmax_jacobian"),
+    Listed("3.5", "repaired_attention"),
 )

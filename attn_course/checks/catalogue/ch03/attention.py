@@ -1,4 +1,4 @@
-"""What exercises 3.2 and 3.4 have in common: a right answer, its mistakes, and most stages."""
+"""What exercises 3.2 and 3.5 have in common: a right answer, its mistakes, and most stages."""
 
 from math import inf, sqrt
 

@@ -1,4 +1,4 @@
-"""Probes for attention, shared by exercises 3.2 and 3.4, and what is read off them."""
+"""Probes for attention, shared by exercises 3.2 and 3.5, and what is read off them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercise 3.4, repaired_attention: a faulty version is to be mended, one fault after another.
+"""Exercise 3.5, repaired_attention: a faulty version is to be mended, one fault after another.
 
 Each stage shows one of its faults and is blind to those that the later stages show, so that
 the check can name them in turn, in whatever order they are mended.
@@ -21,7 +21,7 @@ from attn_course.checks.catalogue.ch03.attention import (
 from attn_course.checks.exercise import Exercise, Stage
 
 EXERCISE = Exercise(
-    number="3.4",
+    number="3.5",
     reference=scaled_dot_product_attention,
     right=attention,
     alias="repaired_attention",

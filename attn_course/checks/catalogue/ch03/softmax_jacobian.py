@@ -1,4 +1,4 @@
-"""Exercise 3.5, softmax_jacobian: its probes and its known mistakes."""
+"""Exercise 3.4, softmax_jacobian: its probes and its known mistakes."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ MISTAKES = (
 )
 
 EXERCISE = Exercise(
-    number="3.5",
+    number="3.4",
     reference=softmax_jacobian,
     right=jacobian,
     outputs=(Output("jacobian", "b row column"),),

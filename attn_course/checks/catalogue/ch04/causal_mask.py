@@ -1,4 +1,4 @@
-"""Exercise 4.1, causal_mask: its stages and its known mistakes."""
+"""Exercise 4.3, causal_mask: its stages and its known mistakes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ TOP_LEFT = (
 )
 
 EXERCISE = Exercise(
-    number="4.1",
+    number="4.3",
     reference=causal_mask,
     right=mask_of_the_past,
     outputs=MASK,

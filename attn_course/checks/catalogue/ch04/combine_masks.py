@@ -1,4 +1,4 @@
-"""Exercise 4.4, combine_masks: its stages and its known mistakes."""
+"""Exercise 4.6, combine_masks: its stages and its known mistakes."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ JOIN_MASKS_IN_PLACE = """
 
 
 EXERCISE = Exercise(
-    number="4.4",
+    number="4.6",
     reference=combine_masks,
     right=open_in_all,
     outputs=(Output("mask", "b h i j"),),

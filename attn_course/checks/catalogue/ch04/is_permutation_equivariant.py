@@ -1,4 +1,4 @@
-"""Exercise 4.5, is_permutation_equivariant: a test that is judged on layers, right and wrong."""
+"""Exercise 4.2, is_permutation_equivariant: a test that is judged on layers, right and wrong."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def draw_all(rng: Generator) -> Iterator[tuple]:
 
 
 EXERCISE = Exercise(
-    number="4.5",
+    number="4.2",
     reference=is_permutation_equivariant,
     right=shuffled_alike,
     wire="callable",

@@ -1,4 +1,4 @@
-"""The opaque layers on which exercises 4.5 and 4.6 judge a learner's test.
+"""The opaque layers on which exercises 4.2 and 4.4 judge a learner's test.
 
 Each maps (b, n, d) to (b, n, d), for any n, and is differentiable. Numbers are float64 throughout,
 so that rounding stays near 1e-16; what a layer truly does shows in the third decimal at least.

@@ -1,4 +1,4 @@
-"""Exercise 4.6, leaks_future: a test that is judged on layers, right and wrong: its stages."""
+"""Exercise 4.4, leaks_future: a test that is judged on layers, right and wrong: its stages."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def draw_all(rng: Generator) -> Iterator[tuple]:
 
 
 EXERCISE = Exercise(
-    number="4.6",
+    number="4.4",
     reference=leaks_future,
     right=sees_what_follows,
     wire="callable",

@@ -1,4 +1,4 @@
-"""Exercise 4.3, padding_mask: its stages and its known mistakes."""
+"""Exercise 4.5, padding_mask: its stages and its known mistakes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def places_of_tokens(lengths: Tensor, n_key: int) -> Tensor:
 
 
 EXERCISE = Exercise(
-    number="4.3",
+    number="4.5",
     reference=padding_mask,
     right=places_of_tokens,
     outputs=(Output("mask", "b j"),),

@@ -1,4 +1,4 @@
-"""Exercise 4.2, SelfAttention: its stages."""
+"""Exercise 4.1, SelfAttention: its stages."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
 
 
 EXERCISE = Exercise(
-    number="4.2",
+    number="4.1",
     reference=SelfAttention,
     right=OneHead,
     wire="class",

@@ -1,4 +1,4 @@
-"""Known-wrong versions of exercise 4.2, SelfAttention."""
+"""Known-wrong versions of exercise 4.1, SelfAttention."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ EXERCISES = (
     Listed("5.1", "split_heads"),
     Listed("5.2", "merge_heads"),
     Listed("5.3", "MultiHeadAttention", "multi_head_attention"),
-    Listed("5.4", "attention_memory"),
-    Listed("5.5", "fuse_value_output"),
+    Listed("5.4", "fuse_value_output"),
+    Listed("5.5", "attention_memory"),
     Listed("5.6", "ablate_heads"),
 )

@@ -1,4 +1,4 @@
-"""Exercise 5.4, attention_memory: its stages and its known mistakes."""
+"""Exercise 5.5, attention_memory: its stages and its known mistakes."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ SAID = {
 }
 
 EXERCISE = Exercise(
-    number="5.4",
+    number="5.5",
     reference=attention_memory,
     right=bytes_of_each_part,
     outputs=tuple(Output(name) for name in PARTS),

@@ -1,4 +1,4 @@
-"""Exercise 5.5, fuse_value_output: its stages and its known mistakes."""
+"""Exercise 5.4, fuse_value_output: its stages and its known mistakes."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ MISTAKES = (
 
 
 EXERCISE = Exercise(
-    number="5.5",
+    number="5.4",
     reference=fuse_value_output,
     right=matrix_of_each_head,
     outputs=(Output("fused", "h d_in d_out"),),

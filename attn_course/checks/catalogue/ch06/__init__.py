@@ -5,7 +5,7 @@ from attn_course.checks.catalogue.listed import Listed
 EXERCISES = (
     Listed("6.1", "sinusoidal_encoding"),
     Listed("6.2", "add_positions"),
-    Listed("6.3", "apply_rope"),
-    Listed("6.4", "alibi_bias"),
-    Listed("6.5", "relative_shift"),
+    Listed("6.3", "relative_shift"),
+    Listed("6.4", "apply_rope"),
+    Listed("6.5", "alibi_bias"),
 )

@@ -1,4 +1,4 @@
-"""Exercise 6.4, alibi_bias: its stages."""
+"""Exercise 6.5, alibi_bias: its stages."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _fractions(slopes: Tensor) -> str:
 
 
 EXERCISE = Exercise(
-    number="6.4",
+    number="6.5",
     reference=alibi_bias,
     right=right,
     outputs=(Output("bias", "h i j"),),

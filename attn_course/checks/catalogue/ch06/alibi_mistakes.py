@@ -1,4 +1,4 @@
-"""Exercise 6.4, alibi_bias: its known mistakes."""
+"""Exercise 6.5, alibi_bias: its known mistakes."""
 
 from __future__ import annotations
 

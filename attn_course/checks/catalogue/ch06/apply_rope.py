@@ -1,4 +1,4 @@
-"""Exercise 6.3, apply_rope: its probes."""
+"""Exercise 6.4, apply_rope: its probes."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _base_of(x: Tensor, positions: Tensor, turned: Tensor) -> float | None:
 
 
 EXERCISE = Exercise(
-    number="6.3",
+    number="6.4",
     reference=apply_rope,
     right=rope,
     outputs=(Output("turned", "b n d"),),

@@ -1,4 +1,4 @@
-"""Exercise 6.5, relative_shift: its stages and its known mistakes."""
+"""Exercise 6.3, relative_shift: its stages and its known mistakes."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ MISTAKES = (
 )
 
 EXERCISE = Exercise(
-    number="6.5",
+    number="6.3",
     reference=relative_shift,
     right=right,
     outputs=(Output("matrix", "row column"),),

@@ -1,4 +1,4 @@
-"""Exercise 6.3, apply_rope: a right answer, and its known mistakes as edits of it."""
+"""Exercise 6.4, apply_rope: a right answer, and its known mistakes as edits of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercise 8.4, DecoderBlock: its stages."""
+"""Exercise 8.3, DecoderBlock: its stages."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def draw_gradients(rng: Generator) -> Iterator[tuple]:
 
 
 EXERCISE = Exercise(
-    number="8.4",
+    number="8.3",
     reference=DecoderBlock,
     right=PostNormBlock,
     wire="class",

@@ -1,4 +1,4 @@
-"""Known mistakes of exercise 8.4, DecoderBlock."""
+"""Known mistakes of exercise 8.3, DecoderBlock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exercise 8.3, masked_cross_entropy: its stages and its known mistakes."""
+"""Exercise 8.4, masked_cross_entropy: its stages and its known mistakes."""
 
 from __future__ import annotations
 
@@ -279,7 +279,7 @@ MISTAKES = (
 )
 
 EXERCISE = Exercise(
-    number="8.3",
+    number="8.4",
     reference=masked_cross_entropy,
     right=mean_of_tokens,
     outputs=(Output("loss"),),

@@ -1,4 +1,4 @@
-"""Parts with known weights that take the place of a learner's own, for exercises 8.4 and 8.6.
+"""Parts with known weights that take the place of a learner's own, for exercises 8.3 and 8.6.
 
 What is judged is how the parts are put together. So the check puts the course's parts, with
 weights that it has drawn, where the learner's stand: a fault in an earlier exercise does not
