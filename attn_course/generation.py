@@ -57,7 +57,9 @@ def sample_next(
     if temperature == 0:
         return logits.argmax(dim=-1)  # all probability is there: nothing to draw
     probs = next_token_probs(logits.float(), temperature, top_k, top_p)
-    return torch.multinomial(probs, 1, generator=generator)[:, 0]
+    if generator is not None:
+        probs = probs.to(generator.device)  # one of the CPU draws the same for every device
+    return torch.multinomial(probs, 1, generator=generator)[:, 0].to(logits.device)
 
 
 @torch.no_grad()

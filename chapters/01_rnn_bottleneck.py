@@ -37,7 +37,7 @@ from einops import rearrange
 
 from attn_course.attention import lookup
 from attn_course.experiments.ch01 import (
-    forward_milliseconds, gradient_curves, longest_chain, memory_view, rival_layers,
+    forward_milliseconds, gradient_curves, longest_chain, memory_view, rival_layers, step_milliseconds,
 )
 from attn_course.experiments.ch01_copying import (
     CopySettings, accuracy_by_length, accuracy_by_position, alignment_of, alignment_view,
@@ -46,6 +46,15 @@ from attn_course.experiments.ch01_copying import (
 from attn_course.explorers import TrainingView
 from attn_course.plots import line_plot
 from attn_course.recurrent import RNNCell, rnn_step, run_rnn
+
+# %% [markdown]
+# **The device.** What this chapter trains and times runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
 
 # %% [markdown]
 # ## One step, by hand
@@ -397,7 +406,7 @@ view
 _ = train_copier(8, attention=True, label="watched", on_step=view)
 
 # %% tags=["nbval-ignore-output"]
-places = torch.arange(16)
+places = torch.arange(16, device=looking[0].alignment.device)
 best = [(run.alignment.argmax(dim=-1) == places).float().mean().item() for run in looking]
 print("share of rows that look most at the place being written, N = 16, each seed:",
       [f"{share:.2f}" for share in best])
@@ -519,12 +528,8 @@ for n in (32, 64, 256, 1024):
     print(f"n = {n:4}: attention multiplies {ratio:.2f} times as much")
 
 # %% [markdown]
-# So which is faster? That depends on the machine. Choose one, if you have a choice; on the CPU one
-# thread is used. Both are PyTorch's own layers, of width 64, with 8 sequences.
-
-# %%
-toggle = DeviceToggle()
-toggle
+# So which is faster? That depends on the machine. On the CPU one thread is used. Both are PyTorch's own
+# layers, of width 64, with 8 sequences.
 
 # %% [markdown] prediction="faster-at-1024"
 # n = 1024, on the device that you have chosen: which takes less time for one pass forward?
@@ -556,6 +561,19 @@ reveal("faster-at-1024",
 # GRU. Its line is steeper to the right, as the $n^2$ pairs let you expect. Your table says whether
 # the lines have crossed. If you have a GPU, choose it and run the two cells again. “Attention is
 # faster” is not always true. That its steps need not wait is.
+#
+# **What does the device change?** One step of training of an attention layer, forward and backward, on
+# every device that exists here. A GPU has to be told of each operation before it can begin, which takes
+# its time whatever the size.
+
+# %% tags=["nbval-ignore-output"]
+sizes = [(16, 32), (128, 128), (512, 256)]
+for device, times in step_milliseconds(sizes).items():
+    print(f"{device:4}:", ", ".join(f"n = {n}, d = {d}: {t:.2f} ms" for (n, d), t in zip(sizes, times)))
+
+# %% [markdown]
+# With a GPU there is a second line. Is it ahead at the smallest size, too? Most models of this course
+# are of that kind. That is why the CPU is the default, and why a GPU need not make a lesson any shorter.
 
 # %% [markdown]
 # ## Common mistakes

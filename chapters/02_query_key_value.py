@@ -40,6 +40,15 @@ from attn_course.plots import head_maps, heat_map, line_plot
 from attn_course.tasks import shift_right
 
 # %% [markdown]
+# **The device.** What this chapter trains runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown]
 # ## From a word to a vector
 #
 # **A network multiplies matrices. How does a word get into one?** It has to become a vector first.
@@ -688,8 +697,9 @@ AttentionViewer([weights[1:2]], names[0], compare=([weights[2:3]], names[1]))
 
 # %% tags=["nbval-ignore-output"]
 repeated = (test.inputs[:, :, None] == test.inputs[:, None]).sum(dim=-1) > 1  # (b, n)
+places = torch.arange(test.inputs.shape[1], device=test.inputs.device)
 for name, of_score in (("additive", weights), ("dot", dot_weights)):
-    own = (of_score.argmax(dim=-1) == torch.arange(test.inputs.shape[1])).float()  # (b, n)
+    own = (of_score.argmax(dim=-1) == places).float()  # (b, n)
     print(f"{name:8}: look most at their own place: {own.mean():.3f} of all rows, "
           f"{own[repeated].mean():.3f} of those whose symbol stands there more than once")
 

@@ -51,6 +51,15 @@ from attn_course.explorers import AttentionStepper, MaskExplorer, ScalingExplore
 from attn_course.plots import head_maps, line_plot
 
 # %% [markdown]
+# **The device.** What this chapter trains runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown]
 # ## How large is a dot product?
 #
 # **A query and a key have $d_k$ numbers each. How large is their product?** Before training the
@@ -572,7 +581,7 @@ line_plot(
 # over all 16 keys, after training. A model that has solved the task has a diagonal.
 
 # %% tags=["nbval-ignore-output"]
-symbols = torch.arange(1, 17)
+symbols = torch.arange(1, 17, device=pick_device())
 names = [str(symbol) for symbol in symbols.tolist()]
 runs = [train_lookup(256, scale, seed=0, settings=settings) for scale in (1 / 16, 1.0)]
 head_maps(
@@ -589,7 +598,7 @@ head_maps(
 # query vectors of the untrained model stands first, to compare.)
 
 # %% tags=["nbval-ignore-output"]
-test = settings.task(0).test_set(1000)
+test = settings.task(0).test_set(1000, pick_device())
 fresh = [fresh_lookup(256, scale, seed=0, settings=settings) for scale in (1 / 16, 1.0)]
 before, after = (loss_gradients(model, test)["query.weight"][symbols].norm(dim=-1)
                  for model in (fresh[1], runs[1].model))

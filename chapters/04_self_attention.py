@@ -47,6 +47,15 @@ from attn_course.recurrent import RNNCell, gradient_by_distance
 from attn_course.self_attention import SelfAttention, is_permutation_equivariant, leaks_future
 
 # %% [markdown]
+# **The device.** What this chapter trains runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown]
 # ## One sequence, three roles
 #
 # **Two sentences share a word. Do they share its vector?**
@@ -435,7 +444,7 @@ reveal("loss-without-mask", 3 if mean > 2.5 else 0 if mean > 1.5 else 1 if mean 
 # Look closer: where do the leaky models still pay?
 
 # %%
-test = task.test_set(500)
+test = task.test_set(500, pick_device())
 by_position = {
     name: torch.stack([loss_by_position(run.model, test) for run in of_rule])
     for name, of_rule in runs.items()
@@ -480,6 +489,7 @@ for name, of_rule in runs.items():
 
 # %%
 x = torch.randn(2, 12, 32, generator=torch.Generator().manual_seed(0))  # (b, n, d_model)
+x = x.to(pick_device())
 for name, of_rule in runs.items():
     print(f"{name:10} leaks: {leaks_future(of_rule[0].model.layer, x)}")
 print("normalised over time leaks:", leaks_future(lambda x: x - x.mean(dim=1, keepdim=True), x))

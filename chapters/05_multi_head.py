@@ -55,6 +55,15 @@ from attn_course.plots import heat_map, line_plot
 from attn_course.self_attention import is_permutation_equivariant
 
 # %% [markdown]
+# **The device.** What this chapter trains runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown]
 # ## Four questions at once
 #
 # **Can one attention answer more than one question?** On paper first. Two items, with the values 3 and 5.
@@ -594,7 +603,7 @@ line_plot(
 
 # %%
 chosen = runs[4][0].model
-test = staircase(StaircaseSettings(), seed=0).test_set(500)
+test = staircase(StaircaseSettings(), seed=0).test_set(500, pick_device())
 heat_map(
     attention_to_questions(chosen, test), row_labels=[f"head {m}" for m in range(4)],
     column_labels=[f"question {q + 1}" for q in range(4)], row_axis="", column_axis="",
@@ -609,7 +618,7 @@ heat_map(
 
 # %% tags=["nbval-ignore-output"]
 for seed, run in enumerate(runs[4]):
-    test = staircase(StaircaseSettings(), seed=seed).test_set(500)
+    test = staircase(StaircaseSettings(), seed=seed).test_set(500, pick_device())
     map_, costs = attention_to_questions(run.model, test), ablation_costs(run.model, test)  # (h, q)
     print(f"run {seed}: heads look at questions", *(map_.argmax(dim=1) + 1).tolist(), "  silent, they cost",
           "  ".join(f"question {q + 1}: {c:.0%}" for c, q in zip(*costs.max(dim=1))))
@@ -629,7 +638,7 @@ for seed, run in enumerate(runs[4]):
 # %%
 looks, loses = [], []
 for seed, run in enumerate(runs[8]):
-    test = staircase(StaircaseSettings(), seed=seed).test_set(500)
+    test = staircase(StaircaseSettings(), seed=seed).test_set(500, pick_device())
     weight, question = attention_to_questions(run.model, test).max(dim=1)
     cost = ablation_costs(run.model, test).gather(1, question[:, None])[:, 0]
     looks.append(weight)

@@ -58,6 +58,15 @@ from attn_course.positions import (
 from attn_course.self_attention import is_permutation_equivariant
 
 # %% [markdown]
+# **The device.** What this chapter trains runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown]
 # ## Who bites whom?
 #
 # **“Anna bites Ben.” Who bites?** The answer is the first name, so this is a question of order and of

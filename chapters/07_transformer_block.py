@@ -46,6 +46,15 @@ from attn_course.norms import LayerNorm, layer_norm
 from attn_course.plots import head_maps, line_plot
 
 # %% [markdown]
+# **The device.** What this chapter trains runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown]
 # ## The residual stream
 #
 # **What would you lose if attention replaced a token?** The output of attention is a weighted mean of

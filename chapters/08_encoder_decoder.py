@@ -50,6 +50,15 @@ from attn_course.plots import heat_map, learning_curves
 from attn_course.tasks import START, Batch, date_task, shift_right
 
 # %% [markdown]
+# **The device.** What this chapter trains runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown]
 # ## The task
 #
 # Every language writes a date in ways of its own. Babel's locale data knows seven for each; here is one
@@ -447,7 +456,7 @@ print(f"greedy writes {greedy} with probability {texts[greedy]:.2f}; "
 # number: -10 … 30, within 2
 
 # %%
-test = trimmed(task.test_set(500))
+test = trimmed(task.test_set(500, pick_device()))
 searched = {"after 200 steps": compare_search(transformer.early, test),
             "at the end": compare_search(transformer.model, test)}
 early = searched["after 200 steps"]

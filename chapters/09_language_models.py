@@ -55,6 +55,15 @@ from attn_course.plots import learning_curves, line_plot
 from attn_course.tasks import mask_tokens, next_token_targets, prose
 
 # %% [markdown]
+# **The device.** What this chapter trains and times runs on the device that you choose here. After a new choice, run the
+# cells below again. The numbers drawn are the same on every device; what is computed from them may differ in
+# the last digits. On a CPU everything here fits the time stated above.
+
+# %%
+toggle = DeviceToggle()
+toggle
+
+# %% [markdown]
 # ## A text, and what is held out
 #
 # Every Python brings a book along: the language reference, in `pydoc_data.topics`. It is English prose
@@ -159,7 +168,7 @@ for inputs, targets in zip(*next_token_targets(ids, 4), strict=True):
 # %%
 torch.manual_seed(0)
 model = make_lm("Transformer", text).eval()
-window, wanted = text.test_set(64, 20)  # (20, 64) each
+window, wanted = text.test_set(64, 20, pick_device())  # (20, 64) each
 with torch.no_grad():
     at_once, one_by_one = model(window), by_prefixes(model, window)
 print("the 64 predictions of one call equal those of 64 calls:",
@@ -395,7 +404,7 @@ for budget, of in runs.items():
 # stop?
 
 # %% tags=["nbval-ignore-output"]
-test = text.test_set(64, 300)
+test = text.test_set(64, 300, pick_device())
 along = {name: loss_by_position(run.model, test) for name, run in (("Transformer", decoder), ("GRU", gru))}
 for name, losses in along.items():
     parts = ((0, 2), (2, 4), (4, 8), (8, 16), (16, 32), (32, 64))

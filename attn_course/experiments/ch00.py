@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from torch import Tensor, nn
 
+from attn_course.experiments.devices import device_of
 from attn_course.plots import LiveFigure, Picture, Slider, live_figure
 from attn_course.plots.picture import COLOURS, MARKERS, new_figure, style
 from attn_course.sentences import Sentence, joined, say, spoken
@@ -191,9 +192,8 @@ def _behaviour(rate: float) -> str:
 def _draw_regions(axes: Axes, model: nn.Module, classes: int) -> None:
     line = torch.linspace(-1.3, 1.3, 160)
     plane = torch.cartesian_prod(line, line)
-    device = next((weight.device for weight in model.parameters()), plane.device)
     with torch.no_grad():
-        chosen = model(plane.to(device)).argmax(dim=-1).cpu().numpy()
+        chosen = model(plane.to(device_of(model))).argmax(dim=-1).cpu().numpy()
     axes.imshow(
         chosen.reshape(160, 160).T,
         origin="lower",

@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from torch import Tensor, nn
 
 from attn_course.attention import additive_attention
+from attn_course.device import device_reasons, pick_device
+from attn_course.experiments.devices import wait_for
 from attn_course.plots import LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
 from attn_course.recurrent import gradient_by_distance, run_rnn
@@ -28,10 +30,12 @@ def fresh_readers(d: int, seed: int) -> dict[str, Run]:
     position alone looking back at all n inputs by additive attention, with weights of variance
     1/d; its only output is (b, 1, d).
     """
+    device = pick_device()
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        rnn, gru = nn.RNN(d, d, batch_first=True), nn.GRU(d, d, batch_first=True)
-        W_q, W_k, w = (torch.randn(*shape) * d**-0.5 for shape in ((d, d), (d, d), (d,)))
+        rnn, gru = (kind(d, d, batch_first=True).to(device) for kind in (nn.RNN, nn.GRU))
+        shapes = ((d, d), (d, d), (d,))
+        W_q, W_k, w = ((torch.randn(*shape) * d**-0.5).to(device) for shape in shapes)
     return {
         "vanilla RNN": lambda x: rnn(x)[0],
         "GRU": lambda x: gru(x)[0],
@@ -46,8 +50,9 @@ def gradient_curves(
     rows: dict[str, list[Tensor]] = {}
     for seed in seeds:
         inputs = torch.randn(batch, n, d, generator=torch.Generator().manual_seed(seed))
+        inputs = inputs.to(pick_device())
         for name, run in fresh_readers(d, seed).items():
-            rows.setdefault(name, []).append(gradient_by_distance(run, inputs))
+            rows.setdefault(name, []).append(gradient_by_distance(run, inputs).cpu())
     return {name: torch.stack(curves) for name, curves in rows.items()}
 
 
@@ -138,19 +143,41 @@ def rival_layers(d: int, device: torch.device | str = "cpu") -> dict[str, Run]:
 
 
 def forward_milliseconds(run: Run, x: Tensor, repeats: int = 5) -> float:
-    """Return the shortest time of `run(x)` on one thread, in milliseconds of the clock.
+    """Return the shortest time of `run(x)` on one thread, without gradients, in milliseconds."""
+    with torch.no_grad():
+        return _shortest(lambda: run(x), x.device, repeats)
 
-    The shortest of several, since whatever else the machine does can only lengthen it. On a
-    GPU it is waited for.
+
+def step_milliseconds(
+    sizes: Sequence[tuple[int, int]], batch_size: int = 8, repeats: int = 3
+) -> dict[str, list[float]]:
+    """Return for each device that exists here the time of attention forward and backward.
+
+    sizes: pairs (n, d) of a sequence's length and the layer's width; one time for each. The CPU
+        computes on one thread.
     """
+    found: dict[str, list[float]] = {}
+    for name in (name for name, reason in device_reasons().items() if reason is None):
+        found[name] = []
+        for n, d in sizes:
+            layer = nn.MultiheadAttention(d, num_heads=1, batch_first=True).to(name)
+            x = torch.randn(batch_size, n, d).to(name)
+            step = partial(_forward_and_backward, layer, x)
+            found[name].append(_shortest(step, x.device, repeats))
+    return found
+
+
+def _forward_and_backward(layer: nn.MultiheadAttention, x: Tensor) -> None:
+    layer(x, x, x, need_weights=False)[0].sum().backward()
+
+
+def _shortest(run: Callable[[], object], device: torch.device, repeats: int) -> float:
+    """The shortest of several times in milliseconds: what else the machine does only adds to it."""
     times = []
-    with torch.no_grad(), torch_threads(1):
+    with torch_threads(1):
         for _ in range(1 + repeats):
             start = time.perf_counter()
-            run(x)
-            if x.is_cuda:
-                torch.cuda.synchronize(x.device)
-            elif x.device.type == "mps":
-                torch.mps.synchronize()
+            run()
+            wait_for(device)
             times.append(time.perf_counter() - start)
     return 1e3 * min(times[1:])  # the first call also sets things up

@@ -10,6 +10,8 @@ from jaxtyping import Float, Int
 from matplotlib.axes import Axes
 from torch import Tensor, nn
 
+from attn_course.device import pick_device
+from attn_course.experiments.devices import seeded
 from attn_course.plots import LiveFigure, Slider, draw_map, live_figure
 from attn_course.plots.picture import COLOURS
 from attn_course.recurrent import RecurrentSeq2Seq, gradient_by_distance
@@ -106,19 +108,20 @@ def train_copier(
     history = fit(
         model,
         _loss,
-        task.batches(settings.batch_size),
+        task.batches(settings.batch_size, pick_device()),
         steps=settings.steps,
         lr=settings.lr,
         warmup=settings.warmup,
         on_step=on_step,
         label=spoken("copying") if label is None else label,
     )
-    test = task.test_set(settings.test_size)
+    test = task.test_set(settings.test_size, pick_device())
     with torch.no_grad(), torch_threads(1):
         logits, alignment = model(test.inputs, shift_right(test.targets))
         written, _ = model.generate(test.inputs, n, START)
     told, alone = (
-        (symbols == test.targets).float().mean(dim=0) for symbols in (logits.argmax(-1), written)
+        (symbols == test.targets).float().mean(dim=0).cpu()
+        for symbols in (logits.argmax(-1), written)
     )
     return CopyRun(n, attention, seed, settings, model, history, test, told, alone, alignment)
 
@@ -205,7 +208,7 @@ def encoder_gradients(runs: Sequence[CopyRun], *, trained: bool) -> Float[Tensor
     for run in runs:
         model = run.model if trained else _as_started(run)
         inputs = model.source_embedding(run.test.inputs)
-        curves.append(gradient_by_distance(lambda x, m=model: m.encoder(x)[0], inputs))
+        curves.append(gradient_by_distance(lambda x, m=model: m.encoder(x)[0], inputs).cpu())
     return torch.stack(curves)
 
 
@@ -245,7 +248,7 @@ def alignment_view(run: CopyRun, row: int = 0) -> LiveFigure:
         raise ValueError("this run has no alignment: its model does not look back")
     symbols = letters(run.test.inputs[row])
     return live_figure(
-        partial(_draw_alignment, run.alignment[row], symbols),
+        partial(_draw_alignment, run.alignment[row].cpu(), symbols),
         alt=say(
             "Left: the alignment as a map, rows written, columns read. Right: the row of the "
             "position that the slider chooses, as bars over the symbols read."
@@ -293,15 +296,17 @@ def _row(run: CopyRun) -> tuple[int, bool, int]:
 def _fresh_model(
     task: Task, attention: bool, seed: int, settings: CopySettings
 ) -> RecurrentSeq2Seq:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return RecurrentSeq2Seq(
+    width = settings.width_attention if attention else settings.width_fixed
+    return seeded(
+        seed,
+        lambda: RecurrentSeq2Seq(
             task.vocab_size,
             task.num_classes,
-            settings.width_attention if attention else settings.width_fixed,
+            width,
             attention=attention,
             d_attention=settings.d_attention,
-        )
+        ),
+    )
 
 
 def _as_started(run: CopyRun) -> RecurrentSeq2Seq:

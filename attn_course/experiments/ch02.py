@@ -14,6 +14,8 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from attn_course.attention import lookup
+from attn_course.device import pick_device
+from attn_course.experiments.devices import seeded
 from attn_course.plots import Choices, LiveFigure, Slider, live_figure
 from attn_course.plots.picture import COLOURS
 from attn_course.recurrent import RecurrentSeq2Seq, Score
@@ -191,7 +193,7 @@ def train_copying(
     """
     settings = settings or CopyingSettings()
     task = copy_task(settings.n, settings.num_symbols, seed=seed)
-    test = task.test_set(settings.test_size)
+    test = task.test_set(settings.test_size, pick_device())
     model = _fresh_model(task, score, settings.d_model, seed)
 
     def accuracy(model: RecurrentSeq2Seq) -> dict[str, float]:
@@ -201,7 +203,7 @@ def train_copying(
     history = fit(
         model,
         _loss,
-        task.batches(settings.batch_size),
+        task.batches(settings.batch_size, pick_device()),
         steps=settings.steps,
         lr=settings.lr,
         warmup=20,
@@ -213,15 +215,14 @@ def train_copying(
 
 
 def _fresh_model(task: Task, score: Score, d_model: int, seed: int) -> RecurrentSeq2Seq:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    def scored_by(score: Score) -> RecurrentSeq2Seq:
         sizes = (task.vocab_size, task.num_classes, d_model)
-        additive = RecurrentSeq2Seq(*sizes, attention=True, score="additive")
-        if score == "additive":
-            return additive
-        model = RecurrentSeq2Seq(*sizes, attention=True, score=score)
-        model.load_state_dict(additive.state_dict(), strict=False)  # all but the score's weights
-        return model
+        return seeded(seed, lambda: RecurrentSeq2Seq(*sizes, attention=True, score=score))
+
+    model = scored_by(score)
+    shared = scored_by("additive").state_dict()
+    model.load_state_dict(shared, strict=False)  # all but the score's weights
+    return model
 
 
 def _loss(model: RecurrentSeq2Seq, batch: Batch) -> Tensor:

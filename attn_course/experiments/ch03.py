@@ -10,6 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from attn_course.attention import attention_scores
+from attn_course.device import pick_device
+from attn_course.experiments.devices import seeded
 from attn_course.sentences import say, spoken
 from attn_course.tasks import Batch, Task, recall_task
 from attn_course.training import History, fit
@@ -116,9 +118,8 @@ def fresh_lookup(
     """Return a look-up as it is before its first step; the seed alone decides its vectors."""
     settings = settings or LookUpSettings()
     vocab_size = settings.task(seed).vocab_size
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return LookUp(d_k, scale, vocab_size=vocab_size, d_v=settings.d_v, start_std=start_std)
+    sizes = {"vocab_size": vocab_size, "d_v": settings.d_v}
+    return seeded(seed, lambda: LookUp(d_k, scale, **sizes, start_std=start_std))
 
 
 def train_lookup(
@@ -132,12 +133,12 @@ def train_lookup(
     """Train one look-up with Adam; the same seed gives the same start and the same batches."""
     settings = settings or LookUpSettings()
     task = settings.task(seed)
-    test = task.test_set(settings.test_size)
+    test = task.test_set(settings.test_size, pick_device())
     model = fresh_lookup(d_k, scale, seed=seed, start_std=start_std, settings=settings)
     history = fit(
         model,
         _loss,
-        task.batches(settings.batch_size),
+        task.batches(settings.batch_size, pick_device()),
         steps=settings.steps,
         lr=settings.lr,
         weight_decay=0.0,  # it would shrink the scores, which is what the scale is there for

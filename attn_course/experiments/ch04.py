@@ -11,7 +11,9 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
+from attn_course.device import pick_device
 from attn_course.experiments.ch02 import split_into_tokens
+from attn_course.experiments.devices import seeded
 from attn_course.self_attention import Layer, SelfAttention
 from attn_course.tasks.base import Batch, Task
 from attn_course.training import History, fit
@@ -130,7 +132,8 @@ class OneLayerLM(nn.Module):
 
     def layer(self, x: Float[Tensor, "b n d_model"]) -> Float[Tensor, "b n d_model"]:
         """Add to each token what its attention brings."""
-        return x + self.attention(x, self.mask_rule(x.shape[1]))[0]
+        mask = self.mask_rule(x.shape[1])
+        return x + self.attention(x, None if mask is None else mask.to(x.device))[0]
 
     def forward(self, symbols: Int[Tensor, "b n"]) -> Float[Tensor, "b n symbol"]:
         """Return logits of the next symbol at every position."""
@@ -141,18 +144,20 @@ class OneLayerLM(nn.Module):
     @torch.no_grad()
     def generate(self, n: int, *, count: int = 500, seed: int = 0) -> Int[Tensor, "count n"]:
         """Write `count` sequences symbol by symbol, each drawn from what the model predicts."""
-        generator = torch.Generator().manual_seed(seed)
+        generator = torch.Generator().manual_seed(seed)  # on the CPU: the same draws everywhere
         symbols = torch.randint(NUM_SYMBOLS, (count, 1), generator=generator)
+        symbols = symbols.to(self.read_out.weight.device)
         while symbols.shape[1] < n:
-            chances = self(symbols)[:, -1].softmax(dim=-1)
+            chances = self(symbols)[:, -1].softmax(dim=-1).cpu()
             drawn = torch.multinomial(chances, 1, generator=generator)
-            symbols = torch.cat([symbols, drawn], dim=1)
+            symbols = torch.cat([symbols, drawn.to(symbols.device)], dim=1)
         return symbols
 
 
 def legal_share(symbols: Int[Tensor, "b n"]) -> float:
     """Return the share of steps in these sequences that the source could have made."""
-    return may_follow()[symbols[:, :-1], symbols[:, 1:]].double().mean().item()
+    allowed = may_follow().to(symbols.device)
+    return allowed[symbols[:, :-1], symbols[:, 1:]].double().mean().item()
 
 
 @dataclass(frozen=True)
@@ -182,14 +187,13 @@ def train_next_token(
     """Train one model to predict the next symbol; the same seed gives the same start and data."""
     settings = settings or NextTokenSettings()
     task = two_way_task(settings.n, seed=seed)
-    test = task.test_set(settings.test_size)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = OneLayerLM(mask_rule, max_len=settings.n, d_model=settings.d_model)
+    test = task.test_set(settings.test_size, pick_device())
+    sizes = {"max_len": settings.n, "d_model": settings.d_model}
+    model = seeded(seed, lambda: OneLayerLM(mask_rule, **sizes))
     history = fit(
         model,
         next_token_loss,
-        task.batches(settings.batch_size),
+        task.batches(settings.batch_size, pick_device()),
         steps=settings.steps,
         lr=settings.lr,
         warmup=20,

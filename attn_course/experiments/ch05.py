@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.blocks import FeedForward
+from attn_course.device import pick_device
+from attn_course.experiments.devices import seeded
 from attn_course.multihead import MultiHeadAttention, ablate_heads, projection
 from attn_course.sentences import say, spoken
 from attn_course.tasks import staircase_task
@@ -104,20 +106,18 @@ def staircase(settings: StaircaseSettings, seed: int) -> Task:
 def train_staircase(settings: StaircaseSettings, *, seed: int) -> StaircaseRun:
     """Train one model; the same seed gives the same start and data."""
     task = staircase(settings, seed)
-    test = task.test_set(settings.test_size)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = StaircaseModel(task, settings)
+    test = task.test_set(settings.test_size, pick_device())
+    model = seeded(seed, lambda: StaircaseModel(task, settings))
     history = fit(
         model,
         answers_loss,
-        task.batches(settings.batch_size),
+        task.batches(settings.batch_size, pick_device()),
         steps=settings.steps,
         lr=settings.lr,
         warmup=20,
         label="",
     )
-    return StaircaseRun(model, history, accuracy_by_question(model, test))
+    return StaircaseRun(model, history, accuracy_by_question(model, test).cpu())
 
 
 def staircase_runs(
@@ -149,7 +149,7 @@ def accuracy_by_question(model: nn.Module, batch: Batch) -> Float[Tensor, " q"]:
 
 def asked_items(symbols: Int[Tensor, "b n slots"], num_questions: int) -> Int[Tensor, "b q"]:
     """Return the position of the item that each question asks for."""
-    first = NUM_KEYS + NUM_VALUES + NUM_KEYS * torch.arange(num_questions)
+    first = NUM_KEYS + NUM_VALUES + NUM_KEYS * torch.arange(num_questions, device=symbols.device)
     keys = symbols[:, -1, :num_questions] - first
     return (symbols[:, None, :-1, 0] == keys[:, :, None]).int().argmax(dim=-1)
 
@@ -214,14 +214,12 @@ class KeyLookup(nn.Module):
 def train_key_lookup(settings: KeySettings, *, seed: int) -> float:
     """Return the held-out accuracy of one look-up, trained from this seed."""
     task = staircase_task(1, num_items=NUM_ITEMS, num_keys=settings.num_keys, seed=seed)
-    test = task.test_set(settings.test_size)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = KeyLookup(task, settings)
+    test = task.test_set(settings.test_size, pick_device())
+    model = seeded(seed, lambda: KeyLookup(task, settings))
     fit(
         model,
         answers_loss,
-        task.batches(settings.batch_size),
+        task.batches(settings.batch_size, pick_device()),
         steps=settings.steps,
         lr=settings.lr,
         warmup=20,

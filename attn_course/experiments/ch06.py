@@ -10,6 +10,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from attn_course.attention import scaled_dot_product_attention
+from attn_course.device import pick_device
+from attn_course.experiments.devices import seeded
 from attn_course.masks import causal_mask
 from attn_course.models import Config, Encoder, Position
 from attn_course.tasks.base import Batch, Task
@@ -63,16 +65,15 @@ def biter_runs(
 
 def _biter_run(position: Position, seed: int, steps: int) -> BiterRun:
     task = who_bites_task(seed=seed)
-    test = task.test_set(50)
+    test = task.test_set(50, pick_device())
     config = Config(d_model=32, num_heads=4, num_layers=1, max_len=3, position=position)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = Encoder(task.vocab_size, config, num_classes=task.num_classes)
+    model = seeded(seed, lambda: Encoder(task.vocab_size, config, num_classes=task.num_classes))
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         return F.cross_entropy(model(batch.inputs), batch.targets[:, 0])
 
-    fit(model, loss, task.batches(64), steps=steps, lr=1e-2, warmup=10, label="")
+    batches = task.batches(64, pick_device())
+    fit(model, loss, batches, steps=steps, lr=1e-2, warmup=10, label="")
     with torch.no_grad():
         answers, reverse = (
             model.eval()(ids).argmax(dim=-1) for ids in (test.inputs, test.inputs.flip(1))

@@ -9,6 +9,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attn_course.device import pick_device
+from attn_course.experiments.devices import seeded
 from attn_course.models import Config, DecoderLM, Position
 from attn_course.tasks import Task, k_back_task, latest_write_task
 from attn_course.tasks.base import IGNORE, Batch
@@ -111,13 +113,11 @@ def trained(
     """
     settings = settings or LengthSettings()
     task = TASKS[task_name](settings.n, seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        model = length_model(position, task.vocab_size, settings, encode)
+    model = seeded(seed, lambda: length_model(position, task.vocab_size, settings, encode))
     history = fit(
         model,
         answer_loss,
-        task.batches(settings.batch_size),
+        task.batches(settings.batch_size, pick_device()),
         steps=settings.steps,
         lr=settings.lr,
         warmup=20,
@@ -132,8 +132,9 @@ def accuracy_by_length(
     task_name: str, seed: int, settings: LengthSettings
 ) -> Callable[[nn.Module], dict[str, float]]:
     """Return a test of a model: its accuracy at the end of sequences of each length."""
+    make, device = TASKS[task_name], pick_device()
     tests = {
-        f"{factor}×": TASKS[task_name](settings.n * factor, seed).test_set(settings.test_size)
+        f"{factor}×": make(settings.n * factor, seed).test_set(settings.test_size, device)
         for factor in settings.factors
     }
 

@@ -12,7 +12,9 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attn_course.blocks import EncoderBlock, LayerNorm, Order, Residual
+from attn_course.device import pick_device
 from attn_course.experiments.ch05_costs import multiply_adds
+from attn_course.experiments.devices import seeded
 from attn_course.multihead import projection
 from attn_course.sentences import say, spoken
 from attn_course.tasks import Task, reverse_task
@@ -97,9 +99,7 @@ def _block(settings: StackSettings) -> EncoderBlock:
 
 def untrained_stack(settings: StackSettings, seed: int) -> Stack:
     """Return a stack as it starts from this seed."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return Stack(settings)
+    return seeded(seed, lambda: Stack(settings))
 
 
 def task_of(settings: StackSettings, seed: int) -> Task:
@@ -143,7 +143,7 @@ class Start(NamedTuple):
 def at_the_start(settings: StackSettings, *, seed: int) -> Start:
     """Look at an untrained stack: its features, and the gradients of its first loss."""
     model = untrained_stack(settings, seed)
-    batch = task_of(settings, seed).train_batch(0, 2 * settings.batch_size)
+    batch = task_of(settings, seed).train_batch(0, 2 * settings.batch_size, pick_device())
     features = model.features(batch.inputs)
     for x in features:
         x.retain_grad()
@@ -214,11 +214,12 @@ def train_stack(
         An observer is also told the accuracy on a small part of the test set, as it grows.
     """
     task, model = task_of(settings, seed), untrained_stack(settings, seed)
-    few = task.test_set(min(100, settings.test_size))
+    device = pick_device()
+    few = task.test_set(min(100, settings.test_size), device)
     history = fit(
         model,
         reversal_loss,
-        task.batches(settings.batch_size),
+        task.batches(settings.batch_size, device),
         steps=settings.steps,
         lr=settings.lr,
         warmup=settings.warmup,
@@ -230,13 +231,14 @@ def train_stack(
         checkpoint=checkpoint,
         label=spoken("a long run") if checkpoint else "",
     )
-    return StackRun(model, history, written_rightly(model, task.test_set(settings.test_size)))
+    test = task.test_set(settings.test_size, device)
+    return StackRun(model, history, written_rightly(model, test))
 
 
 @torch.no_grad()
 def alike_after(run: StackRun, settings: StackSettings, *, seed: int) -> float:
     """Return the `similarity` of the positions at the end of a trained stack, on its test set."""
-    inputs = task_of(settings, seed).test_set(settings.test_size).inputs
+    inputs = task_of(settings, seed).test_set(settings.test_size, pick_device()).inputs
     return _alike_when_read(run.model.features(inputs)[-1])
 
 

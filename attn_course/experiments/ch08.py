@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor, nn
 
+from attn_course.device import pick_device
+from attn_course.experiments.devices import seeded
 from attn_course.generation import greedy_decode
 from attn_course.losses import masked_cross_entropy
 from attn_course.models import Config, Seq2Seq
@@ -100,14 +102,11 @@ def make_model(kind: str, task: DateTask, *, seed: int = 0) -> nn.Module:
     """
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r} is none of {', '.join(KINDS)}")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if kind == "Transformer":
-            return Seq2Seq(task.vocab_size, task.num_classes, CONFIG)
-        attention = kind == "GRU with attention"
-        return RecurrentSeq2Seq(
-            task.vocab_size, task.num_classes, GRU_WIDTHS[kind], attention=attention, kind="gru"
-        )
+    sizes = (task.vocab_size, task.num_classes)
+    if kind == "Transformer":
+        return seeded(seed, lambda: Seq2Seq(*sizes, CONFIG))
+    width, attention = GRU_WIDTHS[kind], kind == "GRU with attention"
+    return seeded(seed, lambda: RecurrentSeq2Seq(*sizes, width, attention=attention, kind="gru"))
 
 
 def date_loss(model: nn.Module, batch: Batch) -> Tensor:
@@ -154,8 +153,9 @@ def train_dates(
     """
     name = kind if isinstance(kind, str) else "Transformer"
     settings, task = settings or BEST[name], date_task(seed=seed)
-    model = make_model(kind, task, seed=seed) if isinstance(kind, str) else kind
-    test, batches, early = trimmed(task.test_set(settings.test_size)), task.batches, []
+    model = make_model(kind, task, seed=seed) if isinstance(kind, str) else kind.to(pick_device())
+    test = trimmed(task.test_set(settings.test_size, pick_device()))
+    batches, early = task.batches(settings.batch_size, pick_device()), []
 
     def keep(info: StepInfo) -> None:
         if info.step == early_step:
@@ -164,7 +164,7 @@ def train_dates(
     history = fit(
         model,
         date_loss,
-        lambda step: trimmed(batches(settings.batch_size)(step)),
+        lambda step: trimmed(batches(step)),
         steps=settings.steps,
         lr=settings.lr,
         warmup=settings.warmup,
@@ -204,19 +204,17 @@ class ShiftRun:
 def train_small(*, shifted: bool, seed: int, steps: int = 150) -> ShiftRun:
     """Train a one-layer model that reads the targets shifted, as it should, or as they are."""
     task = date_task(seed=seed)
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        sizes = Config(d_model=32, num_heads=2, num_layers=1, max_len=64)
-        model = Seq2Seq(task.vocab_size, task.num_classes, sizes)
+    sizes = Config(d_model=32, num_heads=2, num_layers=1, max_len=64)
+    model = seeded(seed, lambda: Seq2Seq(task.vocab_size, task.num_classes, sizes))
 
     def loss(model: nn.Module, batch: Batch) -> Tensor:
         target_in = shift_right(batch.targets) if shifted else batch.targets
         logits = model(batch.inputs, target_in, batch.inputs != START)
         return masked_cross_entropy(logits, batch.targets, batch.targets != START)
 
-    batches = task.batches(32)
+    batches = task.batches(32, pick_device())
     history = fit(model, loss, lambda k: trimmed(batches(k)), steps=steps, lr=1e-2, label="")
-    test = trimmed(task.test_set(200))
+    test = trimmed(task.test_set(200, pick_device()))
     right = exact_match(write(model, test.inputs), test.targets)
     return ShiftRun(sum(history.loss[-10:]) / 10, right.double().mean().item())
 

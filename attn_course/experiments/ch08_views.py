@@ -6,6 +6,7 @@ from torch import Tensor
 
 from attn_course.experiments.ch08 import ISO_LENGTH, write
 from attn_course.experiments.ch08_maps import cross_weights, knife
+from attn_course.experiments.devices import device_of
 from attn_course.generation import greedy_decode
 from attn_course.models import Seq2Seq
 from attn_course.plots import LiveFigure, Slider, live_figure
@@ -28,15 +29,15 @@ class DateReading:
     def __init__(self, model: Seq2Seq, task: DateTask, text: str, language: str) -> None:
         """Read a date; ValueError for a language or a character that the task does not have."""
         ids = task.encode(text, language)
-        self.source = torch.tensor([ids[: len(text) + 1]])
+        self.source = torch.tensor([ids[: len(text) + 1]]).to(device_of(model))
         self.model, self.task = model, task
         target = write(model, self.source)
         self.written = task.decode_target(target[0])
         self.characters = [language, *(c if c.strip() else "␣" for c in text)]
-        self.heads = cross_weights(model, self.source, target)[:, 0]
+        self.heads = cross_weights(model, self.source, target)[:, 0].cpu()
         self.map = self.heads.mean(dim=(0, 1))
-        self.knife = knife(model, self.source, target)[0]
-        self.late_knife = knife(model, self.source, target, in_encoder=False)[0]
+        self.knife = knife(model, self.source, target)[0].cpu()
+        self.late_knife = knife(model, self.source, target, in_encoder=False)[0].cpu()
 
     def written_without(self, j: int) -> str:
         """Return what the model writes if character j is hidden."""

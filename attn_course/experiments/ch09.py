@@ -10,6 +10,8 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from attn_course.device import pick_device
+from attn_course.experiments.devices import seeded
 from attn_course.models import Config, DecoderLM
 from attn_course.ngrams import NGramModel
 from attn_course.recurrent import RecurrentLM
@@ -67,11 +69,9 @@ def make_lm(kind: str, text: Text, *, seed: int = 0) -> nn.Module:
     """
     if kind not in KINDS:
         raise ValueError(f"kind={kind!r} is none of {', '.join(KINDS)}")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if kind == "Transformer":
-            return DecoderLM(text.vocab_size, CONFIG)
-        return RecurrentLM(text.vocab_size, GRU_WIDTH, tied=True)
+    if kind == "Transformer":
+        return seeded(seed, lambda: DecoderLM(text.vocab_size, CONFIG))
+    return seeded(seed, lambda: RecurrentLM(text.vocab_size, GRU_WIDTH, tied=True))
 
 
 def ngram_losses(text: Text, orders: Sequence[int], settings: ProseSettings) -> dict[int, float]:
@@ -121,8 +121,9 @@ def train_lm(
     """
     name = kind if isinstance(kind, str) else "Transformer"
     settings, text = settings or BEST[name], prose(seed=seed)
-    model = make_lm(kind, text, seed=seed) if isinstance(kind, str) else kind
-    test, moments = text.test_set(settings.n, settings.test_windows), {}
+    model = make_lm(kind, text, seed=seed) if isinstance(kind, str) else kind.to(pick_device())
+    test = text.test_set(settings.n, settings.test_windows, pick_device())
+    moments: dict[int, nn.Module] = {}
 
     def on_step(info: StepInfo) -> None:
         if info.step in keep:
@@ -133,7 +134,7 @@ def train_lm(
     history = fit(
         model,
         lm_loss,
-        text.batches(settings.batch_size, settings.n),
+        text.batches(settings.batch_size, settings.n, pick_device()),
         steps=settings.steps,
         lr=settings.lr,
         warmup=settings.warmup,

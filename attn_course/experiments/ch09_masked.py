@@ -8,7 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Int
 from torch import Tensor, nn
 
+from attn_course.device import pick_device
 from attn_course.experiments.ch09 import CONFIG, ProseSettings
+from attn_course.experiments.devices import seeded
 from attn_course.models import DecoderLM, Encoder
 from attn_course.tasks import IGNORE, Batch, Text, mask_tokens, prose
 from attn_course.training import History, fit
@@ -45,11 +47,9 @@ def make_filler(way: str, text: Text, *, seed: int = 0) -> nn.Module:
     """
     if way not in WAYS:
         raise ValueError(f"way={way!r} is none of {', '.join(WAYS)}")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        if way == BOTH_WAYS:
-            return Encoder(text.vocab_size + 1, CONFIG)
-        return DecoderLM(text.vocab_size + 1, CONFIG, tied=False)
+    if way == BOTH_WAYS:
+        return seeded(seed, lambda: Encoder(text.vocab_size + 1, CONFIG))
+    return seeded(seed, lambda: DecoderLM(text.vocab_size + 1, CONFIG, tied=False))
 
 
 def hidden_batches(
@@ -60,7 +60,8 @@ def hidden_batches(
     def batch(step: int) -> Batch:
         ids = text.train_batch(step, settings.batch_size, settings.n).inputs
         chance = torch.Generator().manual_seed(1_000_003 * (seed + 1) + step)
-        return mask_tokens(ids, text.vocab_size, text.vocab_size, share, chance)
+        hidden = mask_tokens(ids, text.vocab_size, text.vocab_size, share, chance)
+        return hidden.to(pick_device())
 
     return batch
 
@@ -73,7 +74,8 @@ def hidden_test(text: Text, settings: ProseSettings, *, share: float = SHARE) ->
     """
     ids = text.test_set(settings.n, settings.test_windows).inputs
     chosen = torch.rand(ids.shape, generator=torch.Generator().manual_seed(9)) < share
-    return Batch(ids.masked_fill(chosen, text.vocab_size), ids.masked_fill(~chosen, IGNORE))
+    hidden = Batch(ids.masked_fill(chosen, text.vocab_size), ids.masked_fill(~chosen, IGNORE))
+    return hidden.to(pick_device())
 
 
 def fill_loss(model: nn.Module, batch: Batch) -> Tensor:

@@ -8,7 +8,9 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from attn_course.device import pick_device
 from attn_course.experiments.ch09 import CONFIG, GRU_WIDTH
+from attn_course.experiments.devices import device_of, wait_for
 from attn_course.models import DecoderLM
 from attn_course.recurrent import RecurrentLM
 from attn_course.training import torch_threads
@@ -37,6 +39,8 @@ def tokens_per_second(
     lengths: Sequence[int], *, vocab_size: int = 104, repeats: int = 3
 ) -> dict[str, list[float]]:
     """Return for each reader the training tokens per CPU-second at each length, on one thread.
+
+    On a GPU they are counted per second of the clock.
 
     One step is forward and backward on batches of `TOKENS` tokens; the best of `repeats`.
 
@@ -69,19 +73,23 @@ def by_prefixes(model: nn.Module, ids: Int[Tensor, "b n"]) -> Float[Tensor, "b n
 def _made(reader: str, vocab_size: int) -> tuple[nn.Module, Forward]:
     _check(reader)
     if reader == TRANSFORMER:
-        transformer = DecoderLM(vocab_size, CONFIG)
+        transformer = DecoderLM(vocab_size, CONFIG).to(pick_device())
         return transformer, transformer
-    gru = RecurrentLM(vocab_size, GRU_WIDTH, tied=True)
+    gru = RecurrentLM(vocab_size, GRU_WIDTH, tied=True).to(pick_device())
     return gru, gru if reader == FUSED else lambda ids: stepwise(gru, ids)
 
 
 def _speed(model: nn.Module, forward: Forward, n: int, vocab_size: int, repeats: int) -> float:
+    device = device_of(model)
+    clock = time.process_time if device.type == "cpu" else time.perf_counter
     ids = torch.randint(vocab_size, (TOKENS // n, n), generator=torch.Generator().manual_seed(0))
-    times = []
+    ids, times = ids.to(device), []
     for _ in range(repeats):
-        start = time.process_time()
+        wait_for(device)
+        start = clock()
         F.cross_entropy(forward(ids).flatten(0, 1), ids.flatten()).backward()
-        times.append(time.process_time() - start)
+        wait_for(device)
+        times.append(clock() - start)
         model.zero_grad()
     return TOKENS / max(min(times), 1e-9)
 

@@ -3,6 +3,7 @@
 import torch
 from matplotlib.axes import Axes
 
+from attn_course.experiments.devices import device_of
 from attn_course.generation import generate, next_token_probs
 from attn_course.models import DecoderLM
 from attn_course.plots import Choices, LiveFigure, Slider, live_figure
@@ -30,7 +31,7 @@ def written(
     """Return what the model writes after a prompt, without the prompt."""
     ids = generate(
         model,
-        text.encode(prompt)[None],
+        text.encode(prompt)[None].to(device_of(model)),
         length,
         temperature=temperature,
         top_k=top_k,
@@ -43,7 +44,8 @@ def written(
 def sampling_view(model: DecoderLM, text: Text, prompt: str) -> LiveFigure:
     """Return the view of the next character's distribution, and what is written by it."""
     with torch.no_grad():
-        logits = model.eval()(text.encode(prompt)[None])[0, -1]
+        ids = text.encode(prompt)[None].to(device_of(model))
+        logits = model.eval()(ids)[0, -1].cpu()
     order = logits.argsort(descending=True)[:SHOWN]
     names = [text.decode(token[None]) or "START" for token in order]
 

@@ -1,6 +1,7 @@
 """The parts that a training run repeats: a step, an evaluation, a checkpoint."""
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from math import inf, isfinite
 from pathlib import Path
@@ -81,7 +82,7 @@ class Trainer:
             group["lr"] = rate
         self.optimizer.zero_grad(set_to_none=True)
         half = self.dtype != torch.float32
-        with torch.autocast(self.device, self.dtype, enabled=half):
+        with torch.autocast(self.device, self.dtype) if half else nullcontext():
             loss = self.loss(self.model, batch)
         value = _as_number(loss)
         if not isfinite(value):

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from attn_course.attention import lookup
+from attn_course.device import device_reasons
 from attn_course.experiments.ch01 import (
     forward_milliseconds,
     fresh_readers,
@@ -11,6 +12,7 @@ from attn_course.experiments.ch01 import (
     longest_chain,
     memory_view,
     rival_layers,
+    step_milliseconds,
 )
 from attn_course.recurrent import RNNCell
 
@@ -92,3 +94,9 @@ def test_the_rivals_are_timed_on_one_thread_which_is_then_undone():
     finally:
         torch.set_num_threads(threads)
     assert seen == [1] * 4  # once to set things up
+
+
+def test_a_step_is_timed_on_every_device_that_exists():
+    found = step_milliseconds([(4, 8), (64, 64)], batch_size=2, repeats=1)
+    assert list(found) == [name for name, reason in device_reasons().items() if reason is None]
+    assert all(len(times) == 2 and min(times) > 0 for times in found.values())
