@@ -69,10 +69,16 @@ wanted_record() {
     cksum constraints.txt pyproject.toml
 }
 
+# Whether .venv has the Python that was asked for by name, if one was.
+is_asked_for() {
+    [ -z "${PYTHON:-}" ] || [ "$(describe "$PYTHON")" = "$(describe .venv/bin/python)" ]
+}
+
 # The record is believed only while nothing is half done and the Python that
 # .venv stands on still runs.
 is_ready() {
-    [ ! -e "$started" ] && [ -f "$1" ] && [ "$(cat "$1")" = "$(wanted_record)" ] && .venv/bin/python -c '' 2>/dev/null
+    [ ! -e "$started" ] && [ -f "$1" ] && [ "$(cat "$1")" = "$(wanted_record)" ] &&
+        .venv/bin/python -c '' 2>/dev/null && is_asked_for
 }
 
 # Scripts in .venv/bin name the folder they were installed in.
@@ -83,15 +89,25 @@ was_moved() {
     return 1
 }
 
-# A .venv that does not run, was moved or is half installed is made anew; one
-# that works, for instance made by hand with a CPU build of torch, is kept.
+# To make .venv anew empties it. What is not ours to empty is left alone.
+refuse_to_empty() {
+    if [ -L .venv ]; then
+        fail ".venv is a link, and what it leads to would be emptied; remove the link and run this again"
+    elif [ -e .venv ] && [ ! -e "$started" ] && [ ! -f .venv/pyvenv.cfg ]; then
+        fail ".venv is there and is no virtual environment; move it away and run this again"
+    fi
+}
+
+# A .venv that does not run, was moved, is half installed or has another Python than PYTHON
+# is made anew; one that works, for instance made by hand with a CPU build of torch, is kept.
 make_venv() {
-    if [ ! -e "$started" ] && ! was_moved && .venv/bin/python -m pip --version >/dev/null 2>&1; then
+    if [ ! -e "$started" ] && ! was_moved && .venv/bin/python -m pip --version >/dev/null 2>&1 && is_asked_for; then
         case $(describe .venv/bin/python) in
             *' tested' | *' new') return ;;
         esac
     fi
     find_python
+    refuse_to_empty
     : >"$started"
     printf 'attn_course: making .venv with %s\n' "$("$python" --version 2>&1)"
     "$python" -m venv --clear .venv 2>"$log" >&2 ||

@@ -26,6 +26,7 @@ case "$1 $2" in
     "-m venv")
         if [ "$3" = --clear ]; then rm -rf .venv; fi
         mkdir -p .venv/bin
+        echo stand-in > .venv/pyvenv.cfg
         cp "$0" .venv/bin/python ;;
     "-m pip")
         [ "$3" = --version ] && exit 0
@@ -178,6 +179,37 @@ def test_a_chosen_python_that_does_not_run_is_not_replaced(machine):
     assert errors(result) == [
         "attn_course: PYTHON=nowhere does not run; the course needs Python 3.11, 3.12 or 3.13"
     ]
+
+
+def test_a_python_that_is_chosen_later_makes_another_venv(machine):
+    machine.python("python3.13", "3.13")
+    machine.python("mine", "3.11")
+    machine.make("lab-ready")
+    assert "Python 3.11." in machine.make("lab-ready", PYTHON="mine").stdout
+    assert machine.make("lab-ready", PYTHON="mine").stdout == ""
+    assert machine.make("lab-ready").stdout == "", "what was chosen once is kept"
+
+
+def test_a_venv_that_is_a_link_is_not_emptied(machine):
+    machine.python("python3.12", "3.12")
+    theirs = machine.clone.with_name("theirs")
+    theirs.mkdir()
+    (theirs / "work").write_text("of somebody else")
+    (machine.clone / ".venv").symlink_to(theirs)
+    result = machine.make("lab-ready")
+    assert result.returncode != 0
+    assert ".venv is a link" in "".join(errors(result))
+    assert (theirs / "work").exists()
+
+
+def test_a_folder_that_is_no_venv_is_not_emptied(machine):
+    machine.python("python3.12", "3.12")
+    (machine.clone / ".venv").mkdir()
+    (machine.clone / ".venv" / "work").write_text("of somebody else")
+    result = machine.make("lab-ready")
+    assert result.returncode != 0
+    assert "no virtual environment" in "".join(errors(result))
+    assert (machine.clone / ".venv" / "work").exists()
 
 
 @pytest.mark.parametrize(
