@@ -13,7 +13,12 @@ import sys
 from attn_course.checks import check
 print("attn_course.learner.progress" in sys.modules)
 check(lambda scores, dim=-1: scores, "softmax")
-check(lambda scores, dim=-1: scores.softmax(dim), "softmax")
+
+def softmax(scores, dim=-1):
+    powers = (scores - scores.amax(dim, keepdim=True)).exp()
+    return powers / powers.sum(dim, keepdim=True)
+
+check(softmax)
 """
 
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import difflib
 import os
+from dataclasses import replace
 from typing import Any
 
 from attn_course.checks import catalogue
 from attn_course.checks.exercise import Exercise
 from attn_course.checks.judging import judge, observe
 from attn_course.checks.report import Report, WrongAnswer, show
+from attn_course.checks.ruled_out import taken_ready_made
 from attn_course.checks.runner import Outcome
 from attn_course.events import tell
-from attn_course.sentences import Sentence, say, spoken
+from attn_course.sentences import Sentence, constant, say, spoken
 
 __all__ = ["Exercise", "Report", "WrongAnswer", "check", "exercises", "get"]
 
@@ -36,7 +38,9 @@ def check(answer: Any, exercise: str | None = None, *, strict: bool = False) -> 
     if exercise is None and not callable(answer):
         report = Report("", False, None, _not_a_function(answer, A_FUNCTION))
     else:
-        report = examine(answer, get(exercise or getattr(answer, "__name__", repr(answer))))
+        report = _written_by_hand(
+            answer, get(exercise or getattr(answer, "__name__", repr(answer)))
+        )
     if report.exercise:
         tell("exercise-attempted", exercise=report.exercise, passed=report.passed)
     show(report)
@@ -54,6 +58,17 @@ def examine(answer: Any, exercise: Exercise, seed: int = 0) -> Report:
     outcomes = observe(answer, cases)
     _tell_prints(outcomes[0])
     return judge(exercise, cases, outcomes)
+
+
+def _written_by_hand(answer: Any, exercise: Exercise) -> Report:
+    """The report on an answer, which has not passed if it takes ready made what is asked for."""
+    report = examine(answer, exercise)
+    taken = taken_ready_made(answer, exercise, exercise.cases(0)) if report.passed else []
+    if not taken:
+        return report
+    used, allowed = ", ".join(f"`{name}`" for name in taken), constant(exercise.may_use)
+    cause = say(READY_MADE, used=used, allowed=allowed)
+    return replace(report, passed=False, cause=cause, observations=(), ready_made=tuple(taken))
 
 
 def exercises() -> list[str]:
@@ -88,6 +103,10 @@ def _not_a_function(answer: Any, words: str, **fields: str) -> Sentence:
     return say(words, kind=type(answer).__name__, **fields)
 
 
+READY_MADE = (
+    "It does what is asked for, made with {used}, which this exercise rules out. So it is not "
+    "counted as passed. May use: {allowed}."
+)
 A_FUNCTION = (
     "check takes the function itself, without calling it: check(name), "
     "not check(name(…)). It got an object of type {kind}."

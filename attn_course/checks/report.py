@@ -73,6 +73,7 @@ class Report:
         stages: every stage's name and whether the answer passed it, for partial credit.
         example: the probe that shows what is wrong.
         mistakes: the ids of all mistakes that were recognised, `mistake` first.
+        ready_made: what a right answer takes ready made, though that is what it should write.
     """
 
     exercise: str
@@ -83,12 +84,21 @@ class Report:
     stages: tuple[tuple[str, bool], ...] = field(default=(), repr=False)
     example: Example | None = None
     mistakes: tuple[str, ...] = ()
+    ready_made: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
         """One line: the verdict in words, never by colour alone."""
-        words = "✓ {exercise}: passed" if self.passed else "✗ {exercise}: not right yet"
-        return spoken(say(words, exercise=self.exercise))
+        return spoken(say(self._verdict[0], exercise=self.exercise))
+
+    @property
+    def _verdict(self) -> tuple[str, str]:
+        """The title's words, and the colour that goes with them."""
+        if self.ready_made:
+            return "○ {exercise}: right, but not counted", "--jp-warn-color1, #b26a00"
+        if self.passed:
+            return "✓ {exercise}: passed", "--jp-success-color1, #2e7d32"
+        return "✗ {exercise}: not right yet", "--jp-error-color1, #b3261e"
 
     @property
     def message(self) -> str:
@@ -108,7 +118,7 @@ class Report:
 
     def as_html(self) -> str:
         """The verdict for a notebook, everything escaped; `code` between backticks."""
-        tone = "--jp-success-color1, #2e7d32" if self.passed else "--jp-error-color1, #b3261e"
+        _, tone = self._verdict
         paragraphs = [self.message, *self._remarked()]
         body = "".join(f"<p style='margin:.3em 0'>{inline_html(text)}</p>" for text in paragraphs)
         return (

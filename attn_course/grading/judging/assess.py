@@ -18,6 +18,7 @@ from attn_course.checks import get
 from attn_course.checks.exercise import Case, Exercise, call_stage
 from attn_course.checks.judging import judge
 from attn_course.checks.report import Example, Report
+from attn_course.checks.ruled_out import called
 from attn_course.checks.runner import TIME_LIMIT, Outcome, copy_of, run
 from attn_course.grading.judging import forbidden
 from attn_course.grading.remote.peer import Peer
@@ -120,7 +121,7 @@ def assess(
     last = outcomes[-1].failure
     if last and last.kind == "KernelGone":
         return Assessment("killed", say(ENDED, why=last.text), stages=report.stages)
-    ready_made = forbidden.called(exercise, peer.used)
+    ready_made = called(exercise, peer.used)
     if ready_made:
         cause = forbidden.told(exercise, ready_made)
         return Assessment("forbidden", cause, stages=report.stages)

@@ -39,11 +39,6 @@ class Use:
     line: str
 
 
-def called(exercise: Exercise, used: Iterable[str]) -> list[str]:
-    """The forbidden functions among those that were called."""
-    return sorted(exercise.rules_out & set(used))
-
-
 def find(
     exercise: Exercise, source: str, released: Iterable[str] = (), helpers: Iterable[str] = ()
 ) -> Use | None:

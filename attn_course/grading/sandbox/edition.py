@@ -13,7 +13,6 @@ import compileall
 import importlib.util
 import py_compile
 import shutil
-import sys
 import tempfile
 import threading
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,7 @@ from pathlib import Path
 import attn_course
 from attn_course.checks import exercises, get
 from attn_course.checks.exercise import Exercise
+from attn_course.checks.ruled_out import courses_own
 from attn_course.grading.student_code import defined_names, parse
 from attn_course.sentences import say, spoken
 
@@ -99,6 +99,7 @@ def write_edition(chapter: str, folder: Path, modules: Iterable[str] = ()) -> No
     (inside / "__init__.py").write_text('"""Serves the check cells of a graded notebook."""\n')
     for name in _INSIDE:
         shutil.copy(remote / f"{name}.py", inside / f"{name}.py")
+    shutil.copy(_PACKAGE / "checks" / "watching.py", inside / "watching.py")
     shutil.copy(here / "launch.py", folder / "launch.py")
     _open_to_all(folder)
     compileall.compile_dir(
@@ -109,19 +110,12 @@ def write_edition(chapter: str, folder: Path, modules: Iterable[str] = ()) -> No
 def asked_from(chapter: str) -> set[tuple[str, str]]:
     """Module and name of all that this chapter and later ones ask for."""
     later = [e for e in map(get, exercises()) if e.chapter >= chapter]
-    return {home(e) for e in later} | {place for e in later for place in _ready_made(e)}
+    return {(made.__module__, made.__name__) for e in later for made in courses_own(e)}
 
 
 def home(exercise: Exercise) -> tuple[str, str]:
     """Module and name of an exercise's reference."""
     return exercise.reference.__module__, exercise.reference.__name__
-
-
-def _ready_made(exercise: Exercise) -> set[tuple[str, str]]:
-    """What the course has under an exercise's own name, if the reference only uses that."""
-    catalogue = sys.modules[exercise.reference.__module__]
-    found = getattr(catalogue, exercise.name, None)
-    return set() if found is None else {(found.__module__, found.__name__)}
 
 
 def source_of(module: str, name: str) -> str:
