@@ -272,7 +272,6 @@ RIGHT = {
     "scaled_dot_product_attention": [
         by_matmul,
         scale_split_between_both,
-        renormalised_after_the_softmax,
         computed_in_float64,
         rows_cleaned_by_where,
         float64_kept,
@@ -309,7 +308,8 @@ WRONG = {
         (scale_of_the_keys_first_axis, "scale-by-first-axis", "first axis"),
         (one_by_one, "multiplied-number-by-number", "matrix product"),
         (mask_guessed, "mask-read-as-padding", "queries and keys"),
-        (largest_of_all_taken_off, "largest-of-all-taken-off", "row"),
-        (rows_divided_after_masking, "empty-row-nan", "NaN"),
+        (largest_of_all_taken_off, "mask-renormalised", "hidden score"),
+        (rows_divided_after_masking, "mask-renormalised", "NaN"),
+        (renormalised_after_the_softmax, "mask-renormalised", "hide the scores before"),
     ]
 }

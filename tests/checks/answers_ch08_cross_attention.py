@@ -83,7 +83,7 @@ def padding_by_length(x, memory, W_q, W_k, W_v, padding=None):
     return by_hand(x, memory, W_q, W_k, W_v, padding)
 
 
-RIGHT = {"cross_attention": [by_hand, with_combine_masks, one_by_one, renormalised]}
+RIGHT = {"cross_attention": [by_hand, with_combine_masks, one_by_one]}
 WRONG = {
     "cross_attention": [
         (fused, "output-only", "(output, weights)"),
@@ -93,5 +93,6 @@ WRONG = {
         (zeroed_memory, "memory-zeroed", "still gets weight"),
         (no_padding_argument, None, "TypeError", "positional argument"),
         (padding_by_length, None, "in front"),
+        (renormalised, "mask-renormalised", "hide the scores before"),
     ]
 }

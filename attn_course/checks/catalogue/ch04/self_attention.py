@@ -131,6 +131,10 @@ def draw_masked(rng: Generator) -> Iterator[tuple]:
     yield normal(rng, 3, 4, 5), *weights(rng, 5, 3), both[:, 0]
     yield normal(rng, 3, 2, 4, 5), *weights(rng, 5, 3), lengths[:, None, None]
     yield normal(rng, 3, 2, 4, 5), *weights(rng, 5, 3), causal_mask(4)
+    # a hidden score of 0, far above the open ones of about -3000
+    one = torch.ones(1, 1)
+    x, mask = torch.tensor([[[55.0], [54.9], [0.0]]]), torch.tensor([[True, True, False]])
+    yield x, -one, one, one, mask.expand(3, 3)
 
 
 def draw_empty_rows(rng: Generator) -> Iterator[tuple]:

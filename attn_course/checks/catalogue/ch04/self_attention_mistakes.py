@@ -248,6 +248,7 @@ MISTAKES = (
         "Hidden weights are set to 0 after the softmax: the others no longer sum to one.",
         like="mask-multiplied-after",
     ),
+    MASK["mask-renormalised"],
     MASK.told(
         "empty-row-nan",
         "A query that may attend to nothing gives NaN: a softmax over nothing but minus infinity. "

@@ -192,7 +192,7 @@ def draw_masked(rng: Generator) -> Iterator[tuple]:
     yield *inputs(3, 2, 4, 12), lengths[:, None, None, :4], 3, drawn(14)
     yield *inputs(2, 3, 4, 12), mask(2, 4, 3, 4), 4, drawn(15)
     # beside a score of about -2500 a hidden key must not win
-    far = torch.tensor([[[-60.0, 0.0]]]), torch.tensor([[[60.0, 0.0], [50.0, 0.0]]])
+    far = torch.tensor([[[-60.0, 0.0]]]), torch.tensor([[[60.0, 0.0], [0.0, 0.0]]])
     yield (
         *far,
         torch.tensor([[[0.5, -0.2], [1.0, 0.3]]]),

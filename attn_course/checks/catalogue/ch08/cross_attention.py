@@ -105,7 +105,7 @@ def draw_large(rng: Generator) -> Iterator[Probe]:
     x, memory, *weights = probe(rng, 2, 3, 4, (5, 7, 4, 6))
     yield 20 * x, 20 * memory, *weights
     # beside a score of -4000 a hidden key must not win
-    far = torch.tensor([[[-400.0]]]), torch.tensor([[[10.0], [9.9]]])
+    far = torch.tensor([[[-400.0]]]), torch.tensor([[[10.0], [0.0]]])
     yield *far, one, one, one, torch.tensor([[True, False]])
 
 

@@ -268,6 +268,7 @@ MISTAKES = (
         "one.",
         like="mask-multiplied-after",
     ),
+    MASK["mask-renormalised"],
     MASK.told(
         "empty-row-nan",
         "A memory of padding only gives NaN: a softmax over nothing but minus infinity. Here it "

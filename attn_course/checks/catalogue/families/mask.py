@@ -28,6 +28,12 @@ def filled_with(fill: str) -> Edits:
     return in_place_of_filling(f"scores.masked_fill(hidden, {fill})")
 
 
+def masked_after_the_softmax(divided: str) -> Edits:
+    """Hidden weights are set to 0 after the softmax, and the others divided by their sum."""
+    weights = divided.format("scores.softmax(dim=-1) * ~hidden")
+    return {FILLED: "scores", f"scores.softmax(dim=-1){CLEARED}": weights}
+
+
 MASK = Family(
     Mistake(
         "mask-inverted",
@@ -87,6 +93,14 @@ MASK = Family(
         "The mask is multiplied onto the weights after the softmax, "
         "so what is left in a row no longer sums to one.",
         {FILLED: "scores", CLEARED: " * ~hidden"},
+    ),
+    Mistake(
+        "mask-renormalised",
+        "The softmax runs over hidden keys, too, and the mask comes after it. Where a hidden score "
+        "is far above the open ones, nothing is left of these, and no division brings it back: "
+        "hide the scores before the softmax.",
+        masked_after_the_softmax("torch.nn.functional.normalize({}, p=1.0, dim=-1)"),
+        also=(masked_after_the_softmax("(lambda x: x / x.sum(dim=-1, keepdim=True))({})"),),
     ),
     Mistake(
         "mask-filled-with-zero",
