@@ -148,7 +148,7 @@ def draw_empty_rows(rng: Generator) -> Iterator[tuple]:
 
 
 def draw_far_below_zero(rng: Generator) -> Iterator[tuple]:
-    """Open scores of about -4000, and a hidden one of 0: far above them, and yet out of the game."""
+    """Open scores of about -4000, and a hidden one of 0, far above them."""
     query, key = torch.tensor([[-60.0]]), torch.tensor([[70.0], [70.01], [0.0]])
     yield query, key, torch.tensor([[1.0], [2.0], [9.0]]), torch.tensor([[True, True, False]])
     yield normal(rng, 3, 4), normal(rng, 5, 4), normal(rng, 5, 2), _mixed_mask(rng, 3, 5)
