@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from attn_course.checks import check
     from attn_course.device import DeviceToggle, pick_device
+    from attn_course.drawings import course_map
     from attn_course.lesson.asking import calibration, predict, quiz, recall, reveal
     from attn_course.lesson.hints import hint
     from attn_course.lesson.overview import show_progress
@@ -19,6 +20,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check": "attn_course.checks",
     "hint": "attn_course.lesson.hints",
+    "course_map": "attn_course.drawings",
     "DeviceToggle": "attn_course.device",
     "pick_device": "attn_course.device",
     "show_progress": "attn_course.lesson.overview",
@@ -32,6 +34,7 @@ __all__ = [  # noqa: RUF022 (the order in which a learner meets them)
     "check",
     "hint",
     "show_progress",
+    "course_map",
     "DeviceToggle",
     "pick_device",
     "quiz",

@@ -27,6 +27,9 @@
 # so there is nothing to ask yet. The questions that you answer here come back in chapter 01, those
 # that you missed first.
 
+# %% hide="input"
+course_map("00")
+
 # %%
 import platform
 

@@ -27,6 +27,9 @@
 # First, three questions on the chapter before.
 
 # %% hide="input"
+course_map("01")
+
+# %% hide="input"
 recall("01")
 
 # %%
@@ -35,6 +38,7 @@ from dataclasses import replace
 import torch
 from einops import rearrange
 
+from attn_course import drawings
 from attn_course.attention import lookup
 from attn_course.experiments.ch01 import (
     forward_milliseconds, gradient_curves, longest_chain, memory_view, rival_layers, step_milliseconds,
@@ -61,7 +65,13 @@ toggle
 #
 # **How can a network with a fixed number of weights read a sequence of any length?** It reads one
 # input at a time and keeps a **state**, a vector that it updates at each step. The same weights
-# serve at every step. The plainest such network is Elman's, from 1990:
+# serve at every step.
+
+# %% hide="input"
+drawings.recurrence()
+
+# %% [markdown]
+# The plainest such network is Elman's, from 1990:
 #
 # $$h' = \tanh(x W_x + h W_h + b)$$
 #
@@ -295,11 +305,19 @@ memory_view()
 # ## One state for everything
 #
 # **What does it cost to pass a whole sequence through one state?** The task: read $N$ symbols out
-# of eight, then write them down again.
-#
-#     fixed state    c a h b … -> encoder -> last state -> decoder -> c a h b …
-#     attention      the same, and the decoder may look back at all N states of the encoder
-#
+# of eight, then write them down again. Two models try it. With a **fixed state** the decoder gets the
+# encoder's last state:
+
+# %% hide="input"
+drawings.recurrent_copying(attention=False)
+
+# %% [markdown]
+# With **attention** it may, besides, look back at all $N$ states of the encoder, at every step anew:
+
+# %% hide="input"
+drawings.recurrent_copying(attention=True)
+
+# %% [markdown]
 # Encoder and decoder are GRUs. The decoder writes one symbol at a time and reads back the one
 # before.
 #
@@ -329,8 +347,7 @@ memory_view()
 # number: 0 … 1, within 0.1
 
 # %% [markdown]
-# The next two cells train 18 models, in about a minute of CPU time. They run on the CPU, whatever
-# the toggle says. The first cell takes the shorter lengths:
+# The next two cells train 18 models, in about a minute of CPU time. The first cell takes the shorter lengths:
 
 # %%
 LENGTHS = (8, 16, 32)

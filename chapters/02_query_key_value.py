@@ -22,12 +22,16 @@
 # First, three questions on the chapters before.
 
 # %% hide="input"
+course_map("02")
+
+# %% hide="input"
 recall("02")
 
 # %%
 import torch
 from einops import einsum, rearrange
 
+from attn_course import drawings
 from attn_course.attention import (
     additive_attention, attention_scores, embed, lookup, project_qkv, softmax,
 )
@@ -437,6 +441,12 @@ output, weights = lookup(*project_qkv(embed(ids, E), W_q, W_k, W_v))
 print("output", tuple(output.shape), "weights", tuple(weights.shape))
 print("“it” gives most weight to", tokens[weights[7].argmax()], f"{weights[7].max():.2f}",
       "and gets", shown(output[7]))
+
+# %% [markdown]
+# Here is its way, with these weights. The thicker a line, the more of that value is in the output:
+
+# %% hide="input"
+drawings.look_up(tokens, weights[7], asking=7)
 
 # %% [markdown]
 # The weights are random, so what “it” attends to here means nothing. Real weights are learnt from

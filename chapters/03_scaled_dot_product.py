@@ -30,6 +30,9 @@
 # First, three questions on the chapters before.
 
 # %% hide="input"
+course_map("03")
+
+# %% hide="input"
 recall("03")
 
 # %%

@@ -28,12 +28,16 @@
 # First, three questions on the chapters before.
 
 # %% hide="input"
+course_map("04")
+
+# %% hide="input"
 recall("04")
 
 # %%
 import torch
 import torch.nn.functional as F
 
+from attn_course import drawings
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.experiments.ch04 import (
     FEATURES, FLOOR, LOAN, RIVER, as_layer, hand_set_attention, hand_set_tokens,
@@ -539,6 +543,12 @@ print("normalised over time leaks:", leaks_future(lambda x: x - x.mean(dim=1, ke
 lengths = torch.tensor([4, 2])
 padding = padding_mask(lengths, 4)  # (b, j)
 print(padding.int())
+
+# %% [markdown]
+# Masks lie side by side like this, in a sequence of six with two places of padding:
+
+# %% hide="input"
+drawings.masks()
 
 # %% [markdown]
 # How is it combined with the causal mask? Scores are $(b, h, i, j)$ where there are several heads

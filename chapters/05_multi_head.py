@@ -26,6 +26,9 @@
 # First, three questions on the chapters before.
 
 # %% hide="input"
+course_map("05")
+
+# %% hide="input"
 recall("05")
 
 # %%
@@ -35,6 +38,7 @@ from dataclasses import replace
 import torch
 from einops import einsum, rearrange
 
+from attn_course import drawings
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.efficient import chunked_attention
 from attn_course.experiments.ch05 import (
@@ -228,7 +232,11 @@ reveal("one-head-and-a-network", 2 if most > 1.8 else 1 if most > 1.3 else 0)
 #
 # $$(b, n, h \cdot d) \;\longrightarrow\; (b, h, n, d) \;\xrightarrow{\text{attend}}\; (b, h, n, d)
 # \;\longrightarrow\; (b, n, h \cdot d)$$
-#
+
+# %% hide="input"
+drawings.heads()
+
+# %% [markdown]
 # In einops the pattern says all of it. Two tokens, four features, two heads:
 
 # %%

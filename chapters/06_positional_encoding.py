@@ -14,7 +14,7 @@
 # Six ways are in use and in this chapter: sinusoids and learned vectors are added to the embeddings;
 # RoPE, ALiBi and a relative bias act on the scores; and a causal model can do without any. At the end
 # you compare all six on two tasks, after 200 to 800 steps of training, on sequences up to eight times as
-# long as those they were trained on.
+# long as those they were trained on. The drawing below the imports shows where each of them enters.
 #
 # ## What you will be able to do
 #
@@ -33,11 +33,15 @@
 # First, three questions on the chapters before.
 
 # %% hide="input"
+course_map("06")
+
+# %% hide="input"
 recall("06")
 
 # %%
 import torch
 
+from attn_course import drawings
 from attn_course.attention import scaled_dot_product_attention
 from attn_course.experiments.ch06 import (
     add_by_batch, base_of_a_thousand, biter_runs, doubled_exponent, first_token_share,
@@ -65,6 +69,9 @@ from attn_course.self_attention import is_permutation_equivariant
 # %%
 toggle = DeviceToggle()
 toggle
+
+# %% hide="input"
+drawings.positions()
 
 # %% [markdown]
 # ## Who bites whom?

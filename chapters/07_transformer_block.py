@@ -27,12 +27,16 @@
 # First, three questions on the chapters before.
 
 # %% hide="input"
+course_map("07")
+
+# %% hide="input"
 recall("07")
 
 # %%
 import torch
 from torch import nn
 
+from attn_course import drawings
 from attn_course.blocks import EncoderBlock, FeedForward, PreNormBlock
 from attn_course.experiments.ch07 import (
     StackSettings, alike_after, at_the_start, block_multiply_adds, linear_sizes, stack_runs, task_of,
@@ -355,23 +359,12 @@ reveal("silenced-blocks", {(True, True): 0, (False, True): 1, (True, False): 2}.
 # from block to block, and the model needs one more norm at its end. In post-norm every block ends with a
 # norm, so what comes out is always of size 1, and everything that passes, passes all norms.
 #
-# This is the whole block. The line on the left of each is the stream:
-#
-# ```text
-# post-norm                        pre-norm
-#
-# x (b, n, d_model)                x (b, n, d_model)
-# ├────────► attention             ├─► norm ─► attention
-# │              │                 │               │
-# + ◄────────────┘                 + ◄─────────────┘
-# norm                             │
-# ├────────► feed-forward          ├─► norm ─► feed-forward
-# │              │                 │               │
-# + ◄────────────┘                 + ◄─────────────┘
-# norm                             │
-# ▼ (b, n, d_model)                ▼ (b, n, d_model)
-# ```
-#
+# This is the whole block, from below to above. The thick line is the stream:
+
+# %% hide="input"
+drawings.block()
+
+# %% [markdown]
 # And so the package writes it, but for its cache: a residual step, and a `forward` that takes two of them.
 #
 # ```python

@@ -29,11 +29,15 @@
 # First, three questions on the chapters before.
 
 # %% hide="input"
+course_map("08")
+
+# %% hide="input"
 recall("08")
 
 # %%
 import torch
 
+from attn_course import drawings
 from attn_course.attention import cross_attention
 from attn_course.experiments.ch08 import (
     BEST, KINDS, lengths_of, padding_only_loss, shift_runs, train_dates, trimmed,
@@ -102,21 +106,11 @@ print(f"{task.vocab_size} source tokens, {task.num_classes} target tokens; sourc
 #
 # This is the way through the whole model. Encoder and decoder are stacks of blocks, and $M$ is the only
 # thing that goes from one to the other:
-#
-# ```text
-# source (b, j)                          target, shifted (b, i)
-#   │ embedding + positions                │ embedding + positions
-#   ▼                                      ▼
-# encoder blocks                         decoder blocks
-#   self-attention, both sides             self-attention, to the left only
-#                         memory M         ▼
-#   feed-forward  ─────► (b, j, d) ─────► cross-attention: queries from here, keys and values from M
-#                                          ▼
-#                                          feed-forward
-#                                          ▼
-#                                        head: logits (b, i, vocabulary) for the token after each
-# ```
-#
+
+# %% hide="input"
+drawings.encoder_decoder()
+
+# %% [markdown]
 # In training the decoder reads the true target, all positions at once. When it writes, it reads what it
 # has written, and goes round once for each token; $M$ is made once.
 #

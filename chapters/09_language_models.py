@@ -28,6 +28,9 @@
 # First, three questions on the chapters before.
 
 # %% hide="input"
+course_map("09")
+
+# %% hide="input"
 recall("09")
 
 # %%
@@ -36,6 +39,7 @@ from time import process_time
 
 import torch
 
+from attn_course import drawings
 from attn_course.experiments.ch09 import (
     BEST, KINDS, loss_by_position, make_lm, ngram_losses, scaled, train_lm,
 )
@@ -681,8 +685,12 @@ for n, fused, single in zip(
 # %% [markdown]
 # ## Three families
 #
-# You have now trained one of each.
-#
+# You have now trained one of each. They differ in what a token may see:
+
+# %% hide="input"
+drawings.families()
+
+# %% [markdown]
 # | | encoder-only | decoder-only | encoder–decoder |
 # |---|---|---|---|
 # | a token sees | both sides | what is before it | source: both sides; target: what is before it, and the source |
