@@ -211,8 +211,10 @@ def _kind_hint(actual: Any) -> Sentence | None:
     """What to do about a value that should be a tensor."""
     if is_number(actual):
         return say("a number has lost its gradient, keep the tensor")
-    if isinstance(actual, tuple) and actual:
+    if isinstance(actual, tuple) and actual and isinstance(actual[0], Tensor):
         return say("torch.stack makes one tensor of several")
+    if isinstance(actual, tuple) and actual:
+        return say("torch.tensor makes one of numbers")
     if _type_name(actual) == "ndarray":
         return say("an array of numpy has lost its gradient, keep the tensor")
     return None

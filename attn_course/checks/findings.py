@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from attn_course.checks import compare
+from attn_course.checks.advice import advice
 from attn_course.checks.compare import Expected, Problem, describe, perhaps_unreturned
 from attn_course.checks.exercise import (
     Answer,
@@ -20,7 +21,7 @@ from attn_course.checks.exercise import (
     positional_names,
 )
 from attn_course.checks.runner import TIME_LIMIT, Failure, Outcome, copy_of, run
-from attn_course.sentences import Code, Spoken, joined, say
+from attn_course.sentences import Code, Spoken, constant, joined, say
 
 TOTAL_LIMIT = 30.0
 """Seconds of wall-clock time for all calls of one answer together."""
@@ -88,9 +89,15 @@ def problem_of(
         names = input_names(exercise, case)
         named = (say("`{name}`", name=as_code(names[k])) for k in outcome.altered)
         altered = joined(named, ", ")
-        return Problem(say("the input {altered} is altered in place", altered=altered))
+        return Problem(say(ALTERED, altered=altered))
     wanted = case.stage.outputs or exercise.outputs
     return _value_problem(outcome.value, wanted, expected, case, own)
+
+
+ALTERED = (
+    "the input {altered} is altered in place: `x += …` and functions that end in `_` write into "
+    "the tensor that they are given, `x = x + …` makes a new one"
+)
 
 
 def _value_problem(
@@ -140,12 +147,16 @@ def _failure_problem(failure: Failure) -> Problem:
         )
         return Problem(say(words, limit=_limit(failure)), asks=True)
     text = failure.text or say("(no text)")
-    if failure.line:
-        words = "it raised {kind}: {text} at `{line}`"
-        return Problem(say(words, kind=failure.kind, text=text, line=failure.line))
     # PyTorch's or the answer's own words, which nobody translates
     asks = isinstance(failure.text, str) and failure.text.endswith("?")
-    return Problem(say("it raised {kind}: {text}", kind=failure.kind, text=text), asks)
+    words = "it raised {kind}: {text}"
+    if failure.line:
+        words, asks = "it raised {kind}: {text} at `{line}`", False
+    told = say(words, kind=failure.kind, text=text, line=failure.line)
+    advised = advice(failure.kind, failure.text) if isinstance(failure.text, str) else None
+    if advised is None:
+        return Problem(told, asks)
+    return Problem(say("{told}. {advice}", told=told, advice=constant(advised)))
 
 
 def _limit(failure: Failure) -> Spoken:

@@ -35,7 +35,7 @@ from attn_course.checks.findings import (
 from attn_course.checks.naming import known_mistake
 from attn_course.checks.report import Example, Report
 from attn_course.checks.runner import Outcome, copy_of, detached
-from attn_course.sentences import Code, Sentence, Spoken, constant, joined, say
+from attn_course.sentences import Sentence, Spoken, constant, joined, say
 
 __all__ = ["judge", "observe"]
 
@@ -141,7 +141,9 @@ def _example(exercise: Exercise, finding: Finding) -> Example:
         if value is not None
     )
     results = tensors_in(finding.expected)
-    if not (small and comparable(finding) and all(r.numel() <= SHOWN_NUMBERS for r in results)):
+    readable = small and all(result.numel() <= SHOWN_NUMBERS for result in results)
+    # beside an input that was altered the results may well be equal
+    if not (readable and comparable(finding)) or finding.outcome.altered:
         return Example(inputs, finding.problem)
     wanted = finding.case.stage.outputs or exercise.outputs
     yours, expected = finding.outcome.value, finding.expected
@@ -161,7 +163,8 @@ def _shown_input(value: Any, small: bool) -> Spoken:
         return say("({items})", items=items)
     if isinstance(value, torch.Tensor) and not small:
         shape = tuple(value.shape)
-        return say("mask {shape}", shape=shape) if value.dtype == torch.bool else Code(str(shape))
+        words = "mask {shape}" if value.dtype == torch.bool else "tensor {shape}"
+        return say(words, shape=shape)
     return describe(value)
 
 

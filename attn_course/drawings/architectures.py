@@ -70,7 +70,8 @@ def block() -> Drawing:
         say(
             "Two blocks from bottom to top along the residual stream. Post-norm: attention is "
             "added to the stream, which is then normalised, and so is feed-forward. Pre-norm: the "
-            "norm stands before each sublayer, beside the stream, on which nothing stands but two sums."
+            "norm stands before each sublayer, beside the stream, on which nothing stands but "
+            "two sums."
         ),
     )
     for left, order in ((30, "post"), (390, "pre")):
