@@ -24,7 +24,7 @@
 #
 # Attention appears here as a black box that looks back. Chapter 02 opens it.
 #
-# First, three questions on the chapter before.
+# Here is where you stand. Then come three questions on the chapter before.
 
 # %% hide="input"
 course_map("01")

@@ -19,7 +19,7 @@
 # - Write both scores that attention began with, the additive one and the dot product, and find
 #   query, key and value inside the model of chapter 01.
 #
-# First, three questions on the chapters before.
+# Here is where you stand. Then come three questions on the chapters before.
 
 # %% hide="input"
 course_map("02")
@@ -443,7 +443,7 @@ print("“it” gives most weight to", tokens[weights[7].argmax()], f"{weights[7
       "and gets", shown(output[7]))
 
 # %% [markdown]
-# Here is its way, with these weights. The thicker a line, the more of that value is in the output:
+# Here is how that output comes about. The thicker a line, the more of that value is in it:
 
 # %% hide="input"
 drawings.look_up(tokens, weights[7], asking=7)

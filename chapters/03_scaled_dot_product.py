@@ -27,7 +27,7 @@
 # Axes are named as before: $i$ counts queries, $j$ keys, $d$ features. A query and a key have $d_k$
 # features, a value $d_v$.
 #
-# First, three questions on the chapters before.
+# Here is where you stand. Then come three questions on the chapters before.
 
 # %% hide="input"
 course_map("03")

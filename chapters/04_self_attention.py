@@ -25,7 +25,7 @@
 # Axes: $b$ counts sequences, $n$ their tokens. Where a token is meant that asks, its position is
 # $i$; where one is meant that is asked, $j$. In self-attention both run over the same $n$ positions.
 #
-# First, three questions on the chapters before.
+# Here is where you stand. Then come three questions on the chapters before.
 
 # %% hide="input"
 course_map("04")

@@ -23,7 +23,7 @@
 # Axes: $b$ sequences, $h$ heads, $i$ queries, $j$ keys, $n$ tokens, $d$ the features of one head. Sizes:
 # $d_\text{model}$, the number of heads $h$, and $d_k = d_\text{model} / h$.
 #
-# First, three questions on the chapters before.
+# Here is where you stand. Then come three questions on the chapters before.
 
 # %% hide="input"
 course_map("05")

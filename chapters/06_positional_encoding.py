@@ -30,7 +30,7 @@
 # Axes: $b$ counts sequences, $n$ positions, $i$ those that ask, $j$ those that are asked. A position is
 # a whole number, and the first one is 0.
 #
-# First, three questions on the chapters before.
+# Here is where you stand. Then come three questions on the chapters before.
 
 # %% hide="input"
 course_map("06")

@@ -24,7 +24,7 @@
 # Axes: $b$ sequences, $n$ tokens, $d$ features. Sizes: $d_\text{model}$, and $d_\text{ff}$ for the hidden
 # features of the feed-forward layer.
 #
-# First, three questions on the chapters before.
+# Here is where you stand. Then come three questions on the chapters before.
 
 # %% hide="input"
 course_map("07")
@@ -359,7 +359,7 @@ reveal("silenced-blocks", {(True, True): 0, (False, True): 1, (True, False): 2}.
 # from block to block, and the model needs one more norm at its end. In post-norm every block ends with a
 # norm, so what comes out is always of size 1, and everything that passes, passes all norms.
 #
-# This is the whole block, from below to above. The thick line is the stream:
+# This is the whole block, from bottom to top. The thick line is the stream:
 
 # %% hide="input"
 drawings.block()

@@ -26,7 +26,7 @@
 #
 # Axes: $b$ sequences, $i$ positions of the target, $j$ positions of the source.
 #
-# First, three questions on the chapters before.
+# Here is where you stand. Then come three questions on the chapters before.
 
 # %% hide="input"
 course_map("08")

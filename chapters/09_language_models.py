@@ -25,7 +25,7 @@
 #
 # Axes: $b$ windows, $n$ positions in each, $v$ characters of the alphabet.
 #
-# First, three questions on the chapters before.
+# Here is where you stand. Then come three questions on the chapters before.
 
 # %% hide="input"
 course_map("09")
