@@ -19,12 +19,13 @@ from attn_course.sentences import Sentence, constant, say, spoken
 __all__ = ["Exercise", "Report", "WrongAnswer", "check", "exercises", "get"]
 
 
-def check(answer: Any, exercise: str | None = None, *, strict: bool = False) -> Report:
+def check(answer: Any, exercise: Any = None, *, strict: bool = False) -> Report:
     """Judge `answer`, show the verdict once, record a pass, and return the report.
 
     Args:
         answer: the function or class that the learner wrote.
-        exercise: its exercise, by name or number; by default the answer's own name.
+        exercise: its exercise, by name or number; by default the answer's own name. The two may
+            come in either order.
         strict: raise on a wrong answer instead of only reporting it. While `nbgrader autograde`
             runs a notebook this is so anyway: it takes a cell without an error for a right one.
 
@@ -35,12 +36,14 @@ def check(answer: Any, exercise: str | None = None, *, strict: bool = False) -> 
         ValueError: if no exercise has that name; the nearest names are listed.
         WrongAnswer: if `strict` and the answer is wrong.
     """
-    if exercise is None and not callable(answer):
-        report = Report("", False, None, _not_a_function(answer, A_FUNCTION))
+    if callable(exercise) and not callable(answer):
+        answer, exercise = exercise, answer
+    if exercise is None and not hasattr(answer, "__name__"):
+        words = AN_OBJECT if callable(answer) else A_FUNCTION
+        report = Report("", False, None, _not_a_function(answer, words))
     else:
-        report = _written_by_hand(
-            answer, get(exercise or getattr(answer, "__name__", repr(answer)))
-        )
+        name = answer.__name__ if exercise is None else exercise
+        report = _written_by_hand(answer, get(name))
     if report.exercise:
         tell("exercise-attempted", exercise=report.exercise, passed=report.passed)
     show(report)
@@ -51,8 +54,10 @@ def check(answer: Any, exercise: str | None = None, *, strict: bool = False) -> 
 
 def examine(answer: Any, exercise: Exercise, seed: int = 0) -> Report:
     """The report on an answer, neither shown nor recorded; `seed` draws the probes."""
-    if not callable(answer):
-        cause = _not_a_function(answer, THE_FUNCTION, name=exercise.name)
+    made_from_a_class = isinstance(exercise.reference, type) and not isinstance(answer, type)
+    if not callable(answer) or (made_from_a_class and not hasattr(answer, "__name__")):
+        words = AN_OBJECT if callable(answer) else THE_FUNCTION
+        cause = _not_a_function(answer, words, name=exercise.name)
         return Report(exercise.name, False, None, cause)
     cases = exercise.cases(seed)
     outcomes = observe(answer, cases)
@@ -76,15 +81,16 @@ def exercises() -> list[str]:
     return [entry.name for entry in catalogue.listed()]
 
 
-def get(name: str) -> Exercise:
-    """The exercise with this name or number.
+def get(name: Any) -> Exercise:
+    """The exercise with this name or number, 3.2 or "3.2".
 
     Raises:
         ValueError: if there is none; the message lists the nearest, or all.
     """
+    name = str(name)
     entry = next((e for e in catalogue.listed() if name in (e.name, e.number)), None)
     if entry is None:
-        near = difflib.get_close_matches(str(name), exercises(), n=3) or exercises()
+        near = difflib.get_close_matches(name, exercises(), n=3) or exercises()
         words = (
             "no exercise is called {name!r}; did you mean {near}? "
             "check(answer, 'name') tells which one an answer is for"
@@ -106,6 +112,10 @@ def _not_a_function(answer: Any, words: str, **fields: str) -> Sentence:
 READY_MADE = (
     "It does what is asked for, made with {used}, which this exercise rules out. So it is not "
     "counted as passed. May use: {allowed}."
+)
+AN_OBJECT = (
+    "check takes the class itself: check({kind}), not an object that was made from it, "
+    "check({kind}(…))."
 )
 A_FUNCTION = (
     "check takes the function itself, without calling it: check(name), "

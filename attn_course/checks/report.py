@@ -94,6 +94,8 @@ class Report:
     @property
     def _verdict(self) -> tuple[str, str]:
         """The title's words, and the colour that goes with them."""
+        if not self.exercise:
+            return "✗ Nothing to judge yet", "--jp-error-color1, #b3261e"
         if self.ready_made:
             return "○ {exercise}: right, but not counted", "--jp-warn-color1, #b26a00"
         if self.passed:

@@ -16,6 +16,7 @@ from attn_course import checks
 from attn_course.checks import WrongAnswer, check, examine, findings, get, runner
 from attn_course.learner import progress
 from attn_course.lesson.hints import hint
+from attn_course.self_attention import SelfAttention
 
 NAME = "scaled_dot_product_attention"
 
@@ -241,6 +242,21 @@ def test_what_is_no_function_gets_a_plain_sentence():
     for value in (torch.zeros(3), None, 3.5, "softmax"):
         assert "without calling it" in check(value).message
         assert "without calling it" in check(value, NAME).message
+
+
+def test_answer_and_exercise_may_come_in_either_order_and_a_number_without_quotes(capsys):
+    assert check("3.2", right).exercise == NAME
+    assert check(right, 3.2).exercise == NAME
+    hint(3.2)
+    assert get(NAME).hints[0] in capsys.readouterr().out
+
+
+def test_an_object_in_place_of_its_class_is_told_so(capsys):
+    made = SelfAttention(3, 2)
+    for report in (check(made), check(made, "SelfAttention")):
+        assert not report.passed
+        assert "check takes the class itself: check(SelfAttention)" in report.message
+    assert "no exercise is called" not in capsys.readouterr().out
 
 
 def test_hints_come_one_by_one_and_the_last_stays(capsys):
