@@ -210,6 +210,14 @@ def test_lab_outside_the_course_says_so(started, monkeypatch):
     assert "the course's folder is not here" in result.output
 
 
+def test_no_news_of_others_lies_over_the_first_page(tmp_path):
+    from jupyterlab.labapp import LabApp
+
+    lab_app = LabApp()
+    lab_app.parse_command_line([o for o in lab.lab_options(tmp_path, None) if "LabApp" in o])
+    assert lab_app.news_url is None  # JupyterLab then asks nothing and fetches nothing
+
+
 @pytest.mark.parametrize(("uid", "allowed"), [(0, True), (1000, False)])
 def test_only_the_superuser_needs_leave(monkeypatch, tmp_path, uid, allowed):
     monkeypatch.setattr(os, "geteuid", lambda: uid, raising=False)

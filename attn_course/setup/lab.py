@@ -72,7 +72,8 @@ def run_lab(root: Path, notebook: Path | None, extra: tuple[str, ...] = ()) -> i
 
 def lab_options(root: Path, notebook: Path | None) -> list[str]:
     """JupyterLab's options: the page to show, and what this machine asks for."""
-    options = [f"--ServerApp.root_dir={root}"]
+    # Jupyter's own news would ask a question over the first page, and another host for an answer.
+    options = [f"--ServerApp.root_dir={root}", "--LabApp.news_url=None"]
     if notebook is not None:
         # As the default page, it is part of the address that is printed.
         page = f"/lab/tree/{notebook.relative_to(root).as_posix()}"
